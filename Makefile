@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-demo: $(VENV)/core  ## run every command on a drifting stream, and compare learners; output goes to demo/
+demo: $(VENV)/core  ## run the main commands on a drifting stream, and compare learners; output goes to demo/
 	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
 	$(BIN)/python -m driftline.demo.forecasting

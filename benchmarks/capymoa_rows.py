@@ -37,8 +37,8 @@ def measure(quick: bool) -> Report:
     timed = compare(cases, 2 if quick else 7)
     rows = [(label, 1e6 * timed.median(label), timed.ratio(label, OURS)) for label in timed.rounds]
     note = (
-        f"Median microseconds a row, d = {D}, predicted and then learned, with CapyMOA's defaults. They are other "
-        "learners than RLS, in Java or scikit-learn below: this says what a row costs, not what is learned from it."
+        f"Median microseconds a row, d = {D}, predicted and then learned, with CapyMOA's defaults. These learners, written "
+        "in Java or scikit-learn, differ from RLS: the table compares the cost of a row, not the accuracy."
     )
     return Report([Table("CapyMOA, one row at a time", ("regressor", "us a row", "ratio"), rows, note)])
 

@@ -62,10 +62,11 @@ def measure(quick: bool) -> Report:
     header = ("d", DOUBLE, SINGLE, NUMBA, NUMPY, PADASIP, "floor", "traffic", "over the floor", "float64 / float32")
     bandwidth = ", ".join(f"{1e-9 * rate:.0f} GB/s in {size / 2**20:.2g} MiB" for size, rate in ceilings.bandwidth.items())
     note = (
-        f"Least nanoseconds of the process a row, RLS at forgetting {FORGETTING}, no intercept. Floor: 3 d² operations at "
-        f"the rate of fused multiply-adds of this run, {1e-9 * ceilings.double:.1f} GFlop/s in float64 and "
-        f"{1e-9 * ceilings.single:.1f} in float32. Traffic: half a matrix of float64 read and written for every row, at the "
-        f"bandwidth of this run, {bandwidth}. The ratio of the types is the median over the rounds."
+        f"CPU nanoseconds a row, the minimum over the rounds; RLS with forgetting {FORGETTING}, no intercept. Floor: the "
+        f"time of 3 d² operations at the speed of fused multiply-adds measured in this run, {1e-9 * ceilings.double:.1f} "
+        f"GFlop/s in float64 and {1e-9 * ceilings.single:.1f} in float32. Traffic: the time to read and write half a "
+        f"float64 matrix, at the bandwidths measured in this run, {bandwidth}. The last column is the median ratio over the "
+        "rounds."
     )
     tables = [Table("Cost against d", header, rows, note), _threads(quick), _learners(quick, ceilings)]
     return Report(tables, verdicts, pictures={"dimensions": partial(draw, timed=timed, ceilings=ceilings)})
@@ -81,7 +82,7 @@ def _threads(quick: bool) -> Table:
         cases = [Case(one, call, len(y)), Case(two, partial(on_all_cores, call), len(y))]
         timed = compare(cases, 3 if quick else 11, perf_counter)
         rows.append((str(d), 1e6 * timed.median(one), 1e6 * timed.median(two), timed.ratio(two, one)))
-    note = "Wall-clock microseconds a row of RLS in float64. Two threads are the most that one run uses."
+    note = "Wall-clock microseconds a row of RLS in float64. A run uses at most two threads."
     return Table("One thread and two", ("d", "one core", "all cores", "ratio"), rows, note)
 
 
@@ -101,8 +102,8 @@ def _learners(quick: bool, ceilings: Ceilings) -> Table:
     }
     rounds = 3 if quick else 7
     rows = [(label, *(_over_floor(make, d, rounds, ceilings) for d in (100, 500, 1000))) for label, make in kinds.items()]
-    note = "Least time of the process a row over that of 3 d² operations, float64, one core."
-    return Table("Over the floor, by learner", ("learner", "d = 100", "d = 500", "d = 1000"), rows, note)
+    note = "CPU time a row, the minimum over the rounds, divided by the time of 3 d² operations; float64, one core."
+    return Table("CPU time relative to the floor, by learner", ("learner", "d = 100", "d = 500", "d = 1000"), rows, note)
 
 
 def _over_floor(make: partial[Any], d: int, rounds: int, ceilings: Ceilings) -> float:

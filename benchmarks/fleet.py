@@ -45,9 +45,9 @@ def measure(quick: bool) -> Report:
     megabytes = fleets[ONE].nbytes / 1e6
     note = (
         f"RLS in float32, {D} features and an intercept, {keys_count:,} keys, {count:,} rows in random order, predicted and "
-        f"then learned. A fleet takes {megabytes:.0f} MB. The dictionaries are given {dictionary_rows:,} rows of "
-        f"{dictionary_keys:,} keys, fewer than the fleet because they take so long. Models live on from round to round, a "
-        "fleet's and a dictionary's alike, so that none is made while the clock runs."
+        f"then learned. A fleet takes {megabytes:.0f} MB. The dictionaries get only {dictionary_rows:,} rows of "
+        f"{dictionary_keys:,} keys, because they are slow. The models of fleets and dictionaries persist from round to "
+        "round, so that no time is spent on creating them."
     )
     table = Table("A model for each key", ("what", "ns a row", "million rows a second", "ratio"), rows, note)
     verdicts = [
@@ -76,8 +76,8 @@ def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
         mistakes = [_mistakes(fleet(), *drifting_rows(keys_count, count, seed)) for seed in SEEDS[: 2 if quick else None]]
         missed, others = mistakes[0]
         note += (
-            f" With {keys_count:,} keys and {len(mistakes)} seeds, keys not named: {[missed for missed, _ in mistakes]}, "
-            f"others named: {[others for _, others in mistakes]}."
+            f" With {keys_count:,} keys and {len(mistakes)} seeds, drifting keys missed: "
+            f"{[missed for missed, _ in mistakes]}, false alarms: {[others for _, others in mistakes]}."
         )
         for label in timed.rounds:
             rows.append(
@@ -87,10 +87,10 @@ def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
             Verdict(
                 f"alarms of {keys_count:,} keys / run without", timed.ratio("run, then its alarms", "run"), 1.5, "ratio"
             ),
-            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: not named", missed, 0, "keys"),
-            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: others named", others, 2, "keys"),
+            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: missed", missed, 0, "keys"),
+            Verdict(f"{len(drifting)} of {keys_count:,} keys drift half-way: false alarms", others, 2, "keys"),
         ]
-    columns = ("what", "ns a row", "ratio", "drifting keys not named", "others named")
+    columns = ("what", "ns a row", "ratio", "drifting keys missed", "false alarms")
     return Table("Alarms by key", columns, rows, note), verdicts
 
 

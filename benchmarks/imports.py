@@ -18,11 +18,11 @@ def measure(quick: bool) -> Report:
     cases += [Case(module, lambda module=module: _start(f"import {module}"), 1) for module in MODULES]  # type: ignore[misc]
     timed = compare(cases, 2 if quick else 9)
     rows = [(label, timed.median(label), timed.minimum(label)) for label in timed.rounds]
-    note = "Seconds from the start of an interpreter to its end, files in the system's cache."
+    note = "Seconds from the start of an interpreter to its end, with all files in the file cache."
     verdict = Verdict(
         "import driftline, beyond an empty interpreter", timed.median("driftline") - timed.median(nothing), TARGET, "s"
     )
-    return Report([Table("Import", ("import", "median s", "least s"), rows, note)], [verdict])
+    return Report([Table("Import", ("import", "median s", "minimum s"), rows, note)], [verdict])
 
 
 def _start(program: str) -> None:

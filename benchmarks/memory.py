@@ -31,8 +31,8 @@ def _run() -> Report:
         rows.append([f"{count:,}", *taken.values()])
     header = ("rows", "held by the Run", "allocated", "resident peak")
     note = (
-        f"Bytes a row, RLS.run at d = {RUN_D}. Allocated: by NumPy and Python, freed memory included. "
-        "Resident peak: its rise during run, native code included, in whole pages."
+        f"Bytes a row, RLS.run at d = {RUN_D}. Allocated: by NumPy and Python, including memory that was freed again. "
+        "Resident peak: how far it rose during run, including native code, in whole pages."
     )
     what = f"RLS.run, bytes a row allocated beyond outputs, T = {count:,}"
     verdict = Verdict(what, taken["allocated"] - taken["held"], RUN_TARGET, "bytes")
@@ -48,8 +48,8 @@ def _models(names: tuple[str, ...]) -> Report:
         rows.append([name, *size.values(), square[name], linear, fixed])
     header = ("learner", *(f"d = {d}" for d in COUNTS), "a", "b", "c")
     note = (
-        "Bytes: growth of the resident set a model over many models in a fresh process, after run and learn_one; "
-        "a d² + b d + c goes through the three."
+        "Bytes a model: the growth of resident memory while a new process creates many models, after run and learn_one. "
+        "a d² + b d + c is the parabola through the three sizes."
     )
     single = [name for name in names if regressors()[name].__module__.startswith("driftline.linear.")]  # not made of others
     worst = max(single, key=lambda name: square[name])

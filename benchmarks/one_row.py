@@ -31,10 +31,10 @@ def measure(quick: bool) -> Report:
         )
         for label in timed[DIMENSIONS[0]].rounds
     ]
-    header = ["predict, then learn", *(f"{what}, d = {d}" for what in ("us", "least us", "ratio") for d in DIMENSIONS)]
+    header = ["predict, then learn", *(f"{what}, d = {d}" for what in ("us", "minimum us", "ratio") for d in DIMENSIONS)]
     note = (
-        "Median and least microseconds a row, and the ratio to driftline RLS on a NumPy row. RLS at forgetting "
-        f"{FORGETTING}. Differs: the largest difference of a prediction from driftline's in {ROWS:,} rows, "
+        "Median and minimum microseconds a row, and the ratio to driftline RLS on a NumPy row. RLS with forgetting "
+        f"{FORGETTING}. Differs: the largest difference between a prediction and driftline's in {ROWS:,} rows, "
         f"d = {DIMENSIONS[-1]}."
     )
     verdicts = [

@@ -23,7 +23,7 @@ ARCOR_TARGET = 3.0
 PADASIP_ROWS = {5: 500, 20: 500, 100: 200, 500: 20}
 DOUBLE, SINGLE, PADASIP = "driftline RLS, float64", "driftline RLS, float32", "padasip FilterRLS.run"
 NEVER_ACTIVE, ACTIVE = 1e6, 0.5
-FIGURES = ("ns a row", "least ns", "ratio")
+FIGURES = ("ns a row", "minimum ns", "ratio")
 
 
 def measure(quick: bool) -> Report:
@@ -48,8 +48,8 @@ def _rls(rounds: int) -> Report:
         what = f"RLS.run / {baseline}, d = {d}"
         verdicts.append(Verdict(what, timed.ratio(DOUBLE, baseline), TARGETS[d], "ratio"))
     note = (
-        f"RLS at forgetting {FORGETTING}, no intercept. Ratio: to the faster of the two numba loops at that d. "
-        "Differs: the largest difference of a prediction from driftline's in float64, over all rows that are timed."
+        f"RLS with forgetting {FORGETTING}, no intercept. Ratio: to the faster of the two numba loops at that d. "
+        "Differs: the largest difference between a prediction and driftline's in float64, over all timed rows."
     )
     header = ("run", "d", *FIGURES, "differs")
     return Report([Table("Replay of RLS", header, rows, note)], verdicts)

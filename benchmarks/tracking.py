@@ -98,12 +98,12 @@ def measure(quick: bool) -> Report:
     rows = [(label, cost[label], *errors[label], _spell(settings[label])) for label in cost]
     header = ("learner", "us a row", *(f"mean squared error, {name}" for name in STREAMS), "settings")
     note = (
-        f"20 inputs and an intercept, {ROWS:,} rows, {len(seeds)} seeds; the noise's variance is {NOISE}, and no learner "
-        "gets below it. Rotating: 0.01 radians a row. Switching: turns slow down, and the target jumps every 500 rows. The "
-        "one parameter is the best of a few on a sequence that is not counted, as in the papers; Auto and Ridge have none "
-        "to choose. driftline runs natively, River row by row."
+        f"20 inputs and an intercept, {ROWS:,} rows, {len(seeds)} seeds; the noise variance is {NOISE}, the lowest possible "
+        "error. Rotating: 0.01 radians a row. Switching: the rotation slows down, and the target jumps every 500 rows. Each "
+        "learner has one parameter, tuned on a separate sequence, as in the papers; Auto and Ridge have none. driftline "
+        "runs in native code, River row by row."
     )
-    table = Table("Accuracy beside speed", header, rows, note)
+    table = Table("Accuracy and speed", header, rows, note)
     return Report([table], pictures={"tracking": partial(draw, cost=cost, errors=errors)})
 
 

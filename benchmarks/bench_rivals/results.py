@@ -47,7 +47,7 @@ def by_file(kept: Kept, ahead: int, figure: str) -> Table:
     lines: list[list[Cell]] = [[name, *(column.get(name, "") for column in columns.values())] for name in names]
     lines.append(["geometric mean", *map(_mean, columns.values())])
     kinds = {"mse": "squared error", "mae": "absolute error", "interval": "interval score"}
-    title = f"{kinds[figure].capitalize()} over Auto's, labels {_late(ahead)}"
+    title = f"{kinds[figure].capitalize()} relative to Auto's, labels {_late(ahead)}"
     return Table(title, ["file", *(METHODS[method].words for method in columns)], lines)
 
 
@@ -60,7 +60,7 @@ def summary(kept: Kept) -> Table:
         if any(found):
             lines.append([METHODS[method].words, *(_mean(column) if column else "" for column in found)])
     header = ["method", *(f"{'squared' if figure == 'mse' else 'absolute'}, {_late(ahead)}" for ahead, figure in columns)]
-    return Table("Errors over Auto's", header, lines, note="Geometric means over the files.")
+    return Table("Errors relative to Auto's", header, lines, note="Geometric means over the files.")
 
 
 def speeds(kept: Kept) -> Table:
@@ -77,7 +77,7 @@ def speeds(kept: Kept) -> Table:
 
 
 def intervals(kept: Kept) -> Table:
-    """Coverage of the intervals at 0.9, and their score over Auto's: geometric means over the files."""
+    """Coverage of the intervals at 0.9, and their score relative to Auto's: geometric means over the files."""
     lines: list[list[Cell]] = []
     for ahead in AHEAD:
         for method in METHODS:
@@ -86,7 +86,9 @@ def intervals(kept: Kept) -> Table:
                 covered = [kept[name][ahead][method]["coverage"] for name in score]
                 name = f"{METHODS[method].words}, {_late(ahead)}"
                 lines.append([name, len(score), _mean(score), float(np.mean(covered)), min(covered)])
-    return Table("Intervals at level 0.9", ["method, labels", "files", "score over Auto's", "coverage", "least"], lines)
+    return Table(
+        "Intervals at level 0.9", ["method, labels", "files", "score relative to Auto's", "coverage", "minimum"], lines
+    )
 
 
 def verdicts(kept: Kept) -> list[Verdict]:

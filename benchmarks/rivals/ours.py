@@ -13,7 +13,7 @@ import numpy as np
 
 import driftline as dl
 from benchmarks.data import Array
-from driftline.reproduce.dfop_contest import PRIOR, plain_rls
+from driftline.reproduce.dfop_contest import PRIOR, dfop_at
 from driftline.reproduce.dfop_data import rate_of
 from driftline.reproduce.dfop_table4 import RATES, TUNED_ON
 
@@ -76,10 +76,10 @@ def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
     def by_classifier(X: Array, y: Array, seed: int) -> Array:
         return np.array([label or 1.0 for label in dl.Classifier(dl.Auto()).run(X, y).predictions])
 
-    dfop = of(lambda: dl.DFOP(forget_rate=rate_of(name), prior=PRIOR))
+    dfop = of(lambda: dfop_at(rate_of(name)))
     return {
         "DFOP": dfop,
-        "RLS": of(plain_rls),
+        "RLS": of(lambda: dfop_at(0.0)),
         "the label before": label_before,
         "DFOP, 3 labels": with_labels(dfop),
         "Auto": of(dl.Auto),

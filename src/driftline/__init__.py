@@ -1,6 +1,6 @@
 """driftline: regression on streams whose target keeps changing.
 
-A name is imported when it is first used, so that ``import driftline`` takes no longer than it must.
+Names are imported when they are first used, to keep ``import driftline`` fast.
 """
 
 import importlib

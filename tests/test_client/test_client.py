@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import itertools
 import random
 import threading
 import time
@@ -170,15 +171,16 @@ def test_labels_without_ids_are_never_sent_twice_and_the_caller_is_told(tmp_path
         assert {*learned} & {*unsure}
 
 
-def feed(client, count, ended):
-    """Asks and tells by id, until it is told to end; the answers by id."""
-    said = {}
-    for number in range(count):
-        said[str(number)] = client.predict("m", {"a": float(number % 7)}, id=str(number))
-        client.learn("m", id=str(number), y=float(number % 3))
-        if ended.is_set() and number > 30:
-            break
-    return said
+def feed(kind, urls, ended, said):
+    """Predicts and learns by id until it is told to end; adds the answers by id, and the model."""
+    with kind(urls, patience=patience.SECONDS) as client:
+        client.put("m", "rls")
+        for number in itertools.count():
+            said[str(number)] = client.predict("m", {"a": float(number % 7)}, id=str(number))
+            client.learn("m", id=str(number), y=float(number % 3))
+            if ended.is_set() and number > 30:
+                break
+        said["export"] = client.export("m")
 
 
 @BOTH
@@ -186,14 +188,7 @@ def test_kill_9_is_ridden_over(tmp_path, kind):
     ended, said = threading.Event(), {}
     service = Process(tmp_path, *UNCUT)
     port = service.port
-
-    def work():
-        with kind(f"http://127.0.0.1:{port}", patience=patience.SECONDS) as client:
-            client.put("m", "rls")
-            said.update(feed(client, 10**6, ended))
-            said["export"] = client.export("m")
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=feed, args=(kind, f"http://127.0.0.1:{port}", ended, said))
     thread.start()
     rng = random.Random(SEED)
     try:
@@ -225,14 +220,7 @@ def test_a_takeover_is_ridden_over(tmp_path, kind):
     database = Cluster()
     services = [Process(tmp_path, "--store", database.address, *UNCUT) for _ in range(2)]
     ended, said = threading.Event(), {}
-
-    def work():
-        with kind([url(service) for service in services], patience=patience.SECONDS) as client:
-            client.put("m", "rls")
-            said.update(feed(client, 10**6, ended))
-            said["export"] = client.export("m")
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=feed, args=(kind, [url(service) for service in services], ended, said))
     try:
         first = leader(services)
         thread.start()

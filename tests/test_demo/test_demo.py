@@ -33,16 +33,32 @@ def test_the_streams_causes_change_as_it_says():
 
 def test_all_commands_run_and_the_last_line_names_the_report(tmp_path, capsys):
     show(tmp_path)
-    said = capsys.readouterr().out
+    said, warned = capsys.readouterr()
+    assert warned == ""
     assert said.count("$ driftline") == len(steps(tmp_path))
     report = tmp_path / "report.html"
     assert said.strip().endswith(str(report.resolve()))
     assert "Auto following demand" in report.read_text()
     predictions = (tmp_path / "predictions.csv").read_text().splitlines()
     assert len(predictions) == demand.ROWS + 1
+    forecast = (tmp_path / "forecast.csv").read_text().splitlines()
+    assert [line.split(",")[:3] for line in (forecast[1], forecast[-1])] == [
+        ["8760", "1", "2026-01-01 00:00:00"],
+        ["8783", "24", "2026-01-01 23:00:00"],
+    ]
 
 
-@pytest.mark.parametrize("name", ["demand.csv", "model.drift"])
+def test_the_rows_to_predict_follow_the_stream():
+    """A year of hours from the start of 2025; the next day has the weather of the last one."""
+    columns, coming = demand.make(), demand.expected(24)
+    assert coming["time"].astype(str).tolist() == [f"2026-01-01T{hour:02}:00" for hour in range(24)]
+    assert list(coming) == list(columns)[:-1]
+    for name in serving.INPUTS:
+        assert coming[name].tolist() == columns[name][-24:].tolist()
+        assert demand.expected(1)[name].tolist() == columns[name][-24:-23].tolist()
+
+
+@pytest.mark.parametrize("name", ["demand.csv", "next_day.csv", "model.drift"])
 def test_a_file_of_the_users_is_not_overwritten(tmp_path, capsys, name):
     (tmp_path / name).write_text("mine\n")
     code, out, err = call(capsys, "demo", tmp_path)

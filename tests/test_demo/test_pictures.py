@@ -37,7 +37,7 @@ def test_pictures_of_the_demonstrations_are_those_in_the_docs(draw, name, tmp_pa
 
 def test_the_picture_of_the_report_is_that_in_the_docs(browser, tmp_path):  # noqa: F811
     needs_uplot()
-    demand.write(tmp_path / "demand.csv")
+    demand.write(tmp_path / "demand.csv", demand.make())
     with pytest.raises(SystemExit):
         cli.main(steps(tmp_path)[0][1].split())
     photograph(browser, tmp_path / "report.html", tmp_path / "report.png")

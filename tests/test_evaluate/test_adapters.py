@@ -8,7 +8,8 @@ from sklearn.linear_model import Perceptron, SGDRegressor
 
 import driftline as dl
 from driftline import evaluate
-from driftline.evaluate.adapters import fresh, knows_true_and_false_alone, predicts_labels
+from driftline.evaluate.adapters import fresh, predicts_labels, takes_only_booleans
+from tests.streams import looped
 from tests.test_evaluate.peers import Zero
 
 with warnings.catch_warnings():
@@ -64,10 +65,7 @@ def test_a_classifier_of_river_is_measured_by_its_labels(rows):
 def test_a_binary_classifier_of_river_learns_labels_of_either_spelling(rows, wrap):
     """It knows True and False: taught -1 it would learn something else, and its False is no -1."""
     X, y = rows[0], rows[1] > 0
-    model, expected = wrap(river.linear_model.LogisticRegression()), []
-    for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        expected.append(model.predict_one(dict(enumerate(x))))
-        model.learn_one(dict(enumerate(x)), label)
+    expected = looped(wrap(river.linear_model.LogisticRegression()), [dict(enumerate(x)) for x in X.tolist()], y)
     hits = float(np.mean(np.array(expected) == y))
     assert hits > 0.9
     for labels in (y, y.astype(int), np.where(y, 1.0, -1.0), np.where(y, 1, -1)):
@@ -82,13 +80,13 @@ def test_which_models_of_river_know_two_labels_only():
     regression, bayes = river.linear_model.LogisticRegression, river.naive_bayes.GaussianNB
     halving = river.model_selection.SuccessiveHalvingClassifier
     options = {"metric": river.metrics.Accuracy(), "budget": 100}
-    assert knows_true_and_false_alone(river.ensemble.BaggingClassifier(regression()))
-    assert knows_true_and_false_alone(halving([regression(), regression(l2=0.1)], **options))
-    assert not knows_true_and_false_alone(halving([bayes(), bayes()], **options))
-    assert not knows_true_and_false_alone(bayes())
-    assert not knows_true_and_false_alone(river.linear_model.LinearRegression())
-    assert not knows_true_and_false_alone(river.compat.SKL2RiverClassifier(Perceptron(), classes=[-1, 1]))
-    assert not knows_true_and_false_alone(dl.RLS())
+    assert takes_only_booleans(river.ensemble.BaggingClassifier(regression()))
+    assert takes_only_booleans(halving([regression(), regression(l2=0.1)], **options))
+    assert not takes_only_booleans(halving([bayes(), bayes()], **options))
+    assert not takes_only_booleans(bayes())
+    assert not takes_only_booleans(river.linear_model.LinearRegression())
+    assert not takes_only_booleans(river.compat.SKL2RiverClassifier(Perceptron(), classes=[-1, 1]))
+    assert not takes_only_booleans(dl.RLS())
 
 
 def test_a_binary_classifier_of_river_is_measured_on_late_labels_and_fresh_rows():

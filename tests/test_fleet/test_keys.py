@@ -7,6 +7,7 @@ import pyarrow
 import pytest
 
 import driftline as dl
+from driftline.fleet.keys import Names, Numbers
 
 from .apart import keyed_rows, require_same, run_apart
 
@@ -268,3 +269,17 @@ def test_tuples_of_different_lengths_are_names():
     fleet = dl.Fleet(dl.RLS())
     fleet.learn_many([("a",), ("a", "b")], np.ones((2, 1)), [1.0, 2.0])
     assert fleet.keys_ == [("a",), ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "kept"),
+    [(Numbers, [0, 3, 9], [0, 1, 2, 3]), (Names, ["a", "b", "c"], ["a", "b"])],
+    ids=["numbers", "names"],
+)
+def test_only_keys_of_rows_that_were_learned_are_remembered(make, given, kept):
+    """An interrupt may end a call after two of its three rows."""
+    keys = make(None)
+    slots, fresh = keys.learned(given, 3, "test")
+    keys.accept(fresh, slots, 2)
+    assert keys.listed == kept
+    assert keys.find(given[2]) is None

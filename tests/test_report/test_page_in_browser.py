@@ -57,6 +57,15 @@ def needs_uplot():
         pytest.skip("uPlot was not fetched when the package was built: npm or the network was missing")
 
 
+def open_charts(browser, path, act=None, **size):
+    """Opens a report and runs a script on it."""
+    needs_uplot()
+    browser.open(path, **size)
+    if act is not None:
+        browser.evaluate(act)
+        browser.settle()
+
+
 def clean(browser):
     """No complaint in the console, and no request but for the page itself."""
     assert browser.complaints() == []
@@ -81,8 +90,7 @@ def shown_by_all(browser):
 
 
 def test_every_chart_has_its_series_and_nothing_complains(browser, report):
-    needs_uplot()
-    browser.open(report)
+    open_charts(browser, report)
     clean(browser)
     browser.evaluate(WHOLE)
     found = browser.evaluate(
@@ -101,10 +109,7 @@ def test_every_chart_has_its_series_and_nothing_complains(browser, report):
 
 
 def test_lines_are_drawn_in_their_colours(browser, report):
-    needs_uplot()
-    browser.open(report)
-    browser.evaluate(WHOLE)
-    browser.settle()
+    open_charts(browser, report, WHOLE)
     for key in CHARTS:
         inked = set(browser.evaluate(f"({INKED})({json.dumps(key)})"))
         wanted = browser.evaluate(f"({COLOURS})({json.dumps(key)})")
@@ -112,9 +117,7 @@ def test_lines_are_drawn_in_their_colours(browser, report):
 
 
 def test_dragging_zooms_all_charts_and_a_double_click_goes_back(browser, report):
-    needs_uplot()
-    browser.open(report)
-    browser.evaluate(WHOLE)
+    open_charts(browser, report, WHOLE)
     whole = browser.evaluate(SCALES)
     assert len({tuple(scale) for scale in whole}) == 1
     left, top, width, height = browser.box("#errors .u-over")
@@ -128,9 +131,7 @@ def test_dragging_zooms_all_charts_and_a_double_click_goes_back(browser, report)
 
 
 def test_buttons_zoom_without_a_mouse(browser, report):
-    needs_uplot()
-    browser.open(report)
-    browser.evaluate(WHOLE)
+    open_charts(browser, report, WHOLE)
     (first, last), *_ = browser.evaluate(SCALES)
     press = "document.querySelector('[data-zoom={}]').click()"
     browser.evaluate(press.format("in"))
@@ -145,9 +146,7 @@ def test_buttons_zoom_without_a_mouse(browser, report):
 
 
 def test_values_under_the_cursor_are_shown(browser, report):
-    needs_uplot()
-    browser.open(report)
-    browser.evaluate(WHOLE)
+    open_charts(browser, report, WHOLE)
     left, top, width, height = browser.box("#errors .u-over")
     browser.move(left + width / 2, top + height / 2)
     values = browser.evaluate("[...document.querySelectorAll('#errors .u-value')].map(cell => cell.textContent)")
@@ -161,8 +160,7 @@ def test_values_under_the_cursor_are_shown(browser, report):
 
 
 def test_dark_mode_changes_the_page_and_the_charts(browser, report):
-    needs_uplot()
-    browser.open(report)
+    open_charts(browser, report)
     light, drawn = browser.evaluate(BACKGROUND), set(browser.evaluate(f"({INKED})('errors')"))
     browser.dark(True)
     browser.settle()

@@ -5,8 +5,9 @@ import pytest
 
 import driftline as dl
 from driftline.report import RunLog
-from tests.test_report.test_page_in_browser import WHOLE, clean, needs_uplot, shown_by_all
+from tests.test_report.test_page_in_browser import WHOLE, clean, open_charts, shown_by_all
 
+CLICK_ALARM = "document.querySelector('[data-alarm]').click()"
 INKED = """
 (plot) => {
   const canvas = plot.root.querySelector("canvas");
@@ -50,10 +51,7 @@ def followed(request, tmp_path_factory):
 
 
 def zoomed(browser, path, first, last):
-    needs_uplot()
-    browser.open(path)
-    browser.evaluate(f"driftlineReport.zoom({first}, {last})")
-    browser.settle()
+    open_charts(browser, path, f"driftlineReport.zoom({first}, {last})")
     clean(browser)
 
 
@@ -78,8 +76,7 @@ def shows_every_row(browser, run, y):
 
 def test_the_page_opens_on_the_last_alarm_with_every_row(browser, followed):
     run, y, path = followed
-    needs_uplot()
-    browser.open(path)
+    open_charts(browser, path)
     first, last = shown_by_all(browser)
     assert first < run.alarms[-1] < last < len(y) - 1
     assert len(shows_every_row(browser, run, y)) > 150
@@ -88,13 +85,12 @@ def test_the_page_opens_on_the_last_alarm_with_every_row(browser, followed):
 
 
 def test_the_page_opens_on_the_last_rows_where_they_hold_the_last_alarm(browser, tmp_path):
-    needs_uplot()
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3_000, 2))
     y = np.where(np.arange(3_000) < 2_800, 3.0, -5.0) * X[:, 0] + 0.5 * rng.normal(size=3_000)
     run = dl.RLS(forgetting=0.98).run(X, y, level=0.9)
     run.report(tmp_path / "page.html", X)
-    browser.open(tmp_path / "page.html")
+    open_charts(browser, tmp_path / "page.html")
     first, last = shown_by_all(browser)
     assert (last, len(run.alarms)) == (2_999, 1)
     assert first < run.alarms[0] < last
@@ -102,14 +98,13 @@ def test_the_page_opens_on_the_last_rows_where_they_hold_the_last_alarm(browser,
 
 
 def test_buttons_go_to_the_alarms_outside_of_what_is_shown(browser, tmp_path):
-    needs_uplot()
     rng = np.random.default_rng(2)
     errors = rng.normal(size=20_000)
     for start in (4_000, 9_000, 15_000):
         errors[start : start + 60] *= 6
     run = dl.Run(predictions=np.zeros(20_000), errors=errors)
     run.report(tmp_path / "page.html")
-    browser.open(tmp_path / "page.html")
+    open_charts(browser, tmp_path / "page.html")
     button = "document.querySelector('[data-zoom={}]')"
 
     def press(which):
@@ -130,8 +125,7 @@ def test_buttons_go_to_the_alarms_outside_of_what_is_shown(browser, tmp_path):
 @pytest.mark.parametrize("width", [400, 1280])
 def test_the_table_of_features_fits_and_hidden_lines_have_names_that_can_be_read(browser, followed, width):
     _, _, path = followed
-    needs_uplot()
-    browser.open(path, width=width)
+    open_charts(browser, path, width=width)
     cut = "[...document.querySelectorAll('.features, .features *, .buttons, .buttons *')]"
     cut += ".filter(part => part.offsetParent && part.getBoundingClientRect().right > innerWidth).length"
     assert browser.evaluate(cut) == 0
@@ -142,8 +136,7 @@ def test_the_table_of_features_fits_and_hidden_lines_have_names_that_can_be_read
 
 def test_places_are_written_below_every_chart(browser, followed):
     _, _, path = followed
-    needs_uplot()
-    browser.open(path)
+    open_charts(browser, path)
     heights = "driftlineReport.plots.map(plot => plot.axes[0]._size)"
     assert all(height >= 20 for height in browser.evaluate(heights))
 
@@ -170,10 +163,7 @@ def test_errors_are_those_of_the_windows_in_view(browser, followed, share):
 
 def test_the_peak_of_the_error_is_not_before_its_rise_and_near_the_alarm(browser, followed):
     run, _, path = followed
-    needs_uplot()
-    browser.open(path)
-    browser.evaluate("document.querySelector('[data-alarm]').click()")
-    browser.settle()
+    open_charts(browser, path, CLICK_ALARM)
     at, onset, first, last = browser.evaluate("driftlineReport.data.alarms[0]")
     assert at == run.alarms[0]
     assert shown_by_all(browser) == (first, last)
@@ -187,10 +177,7 @@ def test_the_peak_of_the_error_is_not_before_its_rise_and_near_the_alarm(browser
 
 def test_a_click_on_an_alarm_shows_its_rows_and_marks_it_on_every_chart(browser, followed):
     run, y, path = followed
-    needs_uplot()
-    browser.open(path)
-    browser.evaluate("document.querySelector('[data-alarm]').click()")
-    browser.settle()
+    open_charts(browser, path, CLICK_ALARM)
     x, *_, said, labels = series(browser, "predictions")
     rows = np.array(x, dtype=int)
     assert np.diff(rows).tolist() == [1] * (len(rows) - 1)
@@ -204,10 +191,7 @@ def test_a_click_on_an_alarm_shows_its_rows_and_marks_it_on_every_chart(browser,
 
 def test_zoomed_out_predictions_are_bands_of_quantiles(browser, followed):
     run, y, path = followed
-    needs_uplot()
-    browser.open(path)
-    browser.evaluate(WHOLE)
-    browser.settle()
+    open_charts(browser, path, WHOLE)
     x, high, low, upper, lower, said, labels = (np.array(line, dtype=float) for line in series(browser, "predictions"))
     window = rows_of_window(browser, "predictions")
     assert len(x) <= 128
@@ -241,8 +225,7 @@ def test_shares_inside_are_those_of_the_windows_in_view(browser, followed):
 
 def test_the_strip_shows_the_whole_and_moves_the_view(browser, followed):
     _, y, path = followed
-    needs_uplot()
-    browser.open(path)
+    open_charts(browser, path)
     left, top, width, height = browser.box(".strip .u-over")
     browser.drag(left + 0.25 * width, left + 0.5 * width, top + height / 2)
     assert shown_by_all(browser) == pytest.approx((0.25 * len(y), 0.5 * len(y)), abs=0.02 * len(y))
@@ -254,8 +237,7 @@ def test_the_strip_shows_the_whole_and_moves_the_view(browser, followed):
 
 
 def test_no_entry_of_a_legend_is_empty_and_swatches_look_like_their_lines(browser, followed):
-    needs_uplot()
-    browser.open(followed[2])
+    open_charts(browser, followed[2])
     for press in ("0", WHOLE):
         browser.evaluate(press)
         browser.settle()

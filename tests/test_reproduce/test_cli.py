@@ -159,5 +159,5 @@ def test_without_what_it_needs_a_line_says_how_to_get_it(package):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stdout == ""
-    way = 'The extra "cli" brings it: pip install "driftline[cli]"'
+    way = 'The extra "cli" installs it: pip install "driftline[cli]"'
     assert done.stderr == f"driftline: the command line needs {package}. {way}\n"

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partialmethod
 from urllib.parse import urlencode
 
 
@@ -27,20 +28,11 @@ class Client:
     def request(self, method, path, json=None, content=None, headers=(), params=()):
         return asyncio.run(self._request(method, path, json, content, dict(headers), dict(params)))
 
-    def get(self, path, **more):
-        return self.request("GET", path, **more)
-
-    def put(self, path, **more):
-        return self.request("PUT", path, **more)
-
-    def post(self, path, **more):
-        return self.request("POST", path, **more)
-
-    def patch(self, path, **more):
-        return self.request("PATCH", path, **more)
-
-    def delete(self, path, **more):
-        return self.request("DELETE", path, **more)
+    get = partialmethod(request, "GET")
+    put = partialmethod(request, "PUT")
+    post = partialmethod(request, "POST")
+    patch = partialmethod(request, "PATCH")
+    delete = partialmethod(request, "DELETE")
 
     async def _request(self, method, path, plain, content, headers, params):
         if plain is not None:

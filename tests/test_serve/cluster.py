@@ -17,7 +17,7 @@ def lacking():
     try:
         import psycopg  # noqa: F401
     except ImportError:
-        return "psycopg is not installed: the extra postgres brings it"
+        return "psycopg is not installed: the extra postgres installs it"
     if not _binaries():
         return "no PostgreSQL server: apt-get install postgresql"
     if os.geteuid() == 0 and _user() is None:

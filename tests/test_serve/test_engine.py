@@ -98,7 +98,7 @@ def test_ids_are_remembered_for_as_many_labels_as_promised(tmp_path):
         oldest = 4000 - 2000
         known = service.learn("m", *[{"id": str(n), "y": 0.0} for n in range(oldest, 4000)])
         assert known == {"learned": 0, "known": 2000}
-        with pytest.raises(Problem, match="not known"):
+        with pytest.raises(Problem, match="is waiting for its label"):
             service.learn("m", id="0", y=0.0)
 
 

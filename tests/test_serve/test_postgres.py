@@ -44,8 +44,13 @@ def log_of(database):
 
 
 def store(database):
+    """A store that leads at once: the lock of a session that was closed may last a moment longer."""
     from driftline.serve.postgres import PostgresStore
 
+    until = time.monotonic() + patience.SECONDS
+    while database.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"):
+        assert time.monotonic() < until
+        time.sleep(0.01)
     return PostgresStore(database.address)
 
 

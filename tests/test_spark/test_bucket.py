@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 import driftline as dl
-from driftline.spark.bucket import Bucket, Task, divided, merged
+from driftline.spark.bucket import Bucket, FollowCall, divided, merged
 from driftline.spark.packing import HASH, as_bytes, as_text
 from driftline.spark.rows import columns_of
 from driftline.spark.settings import settings_of
@@ -25,12 +25,12 @@ def test_bytes_are_ascii_of_eight_sevenths_the_length(data):
     assert as_bytes(text) == data
 
 
-def task(learner=None, **options):
+def follow_call(learner=None, **options):
     columns = columns_of("spark.follow", "sensor", "t", ["a"], "y")
     schema = StructType().add("sensor", "string").add("t", "long").add("y", "double")
     options = {"level": None, "id": None, "idle": None, "alarms": False, **options}
     learner = learner or dl.RLS()
-    return Task(learner, columns, 5, settings_of(learner, columns, schema, buckets=5, **options), **options)
+    return FollowCall(learner, columns, 5, settings_of(learner, columns, schema, buckets=5, **options), **options)
 
 
 def batch(rows):
@@ -50,13 +50,13 @@ def batch(rows):
     ],
 )
 def test_ids_that_do_not_fit_are_named(rows, words):
-    late = task(id="id")
+    late = follow_call(id="id")
     with pytest.raises(ValueError, match=rf"^spark\.follow: {words}"):
         late.new_bucket().run(late, batch(rows))
 
 
 def test_idle_keys_are_dropped_by_times_too():
-    hours = task(idle=timedelta(hours=2).total_seconds())
+    hours = follow_call(idle=timedelta(hours=2).total_seconds())
     bucket, start = hours.new_bucket(), datetime(2026, 1, 1)
     bucket.run(hours, batch([("s0", start, 1, 1, ""), ("s1", start + timedelta(hours=1), 1, 1, "")]))
     bucket = Bucket.of(bucket.parts())
@@ -68,7 +68,7 @@ def test_idle_keys_are_dropped_by_times_too():
 
 
 def test_a_bucket_that_is_divided_and_merged_is_the_same():
-    late = task(id="id", idle=100.0)
+    late = follow_call(id="id", idle=100.0)
     rng = np.random.default_rng(0)
     rows = [(f"s{i % 7}", i, rng.standard_normal(), None if i % 3 else 1.0, f"o{i}") for i in range(50)]
     bucket = late.new_bucket()

@@ -89,7 +89,7 @@ class Trial:
         """The error for a call that may have been executed."""
         self._perhaps_done = True
         if not self._call.repeatable:
-            words = f"{error.detail}. Whether the labels were learned is not known; labels with an id would be sent again"
+            words = f"{error.detail}. The labels may or may not have been learned; only labels with ids are retried"
             raise UnsureError(error.status, words) from error
         self._again(error)
 

@@ -12,15 +12,15 @@ from driftline.cli import errors
 
 def register(app: typer.Typer) -> None:
     """Adds the command to a command line."""
-    app.command(short_help="Show everything on a generated stream.")(demo)
+    app.command(short_help="Run the main commands on a generated stream.")(demo)
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("demo"),
+    folder: Annotated[Path, typer.Argument(help="The folder for the files.")] = Path("demo"),
     serve: Annotated[bool, typer.Option("--serve", help="Send the stream through a service, with its live page.")] = False,
     seconds: Annotated[float, typer.Option(help="With --serve: how long the stream takes.", min=0.1, max=3600)] = 60.0,
 ) -> None:
-    """Show everything in seconds, on a generated stream; ends with the path of a report.
+    """Run the main commands on a generated stream. Takes seconds, and ends with the path of a report.
 
     \b
     Examples:

@@ -53,11 +53,19 @@ def make(rows: int = ROWS, seed: int = 7) -> dict[str, Array]:
     }
 
 
-def write(path: Path, rows: int = ROWS) -> None:
-    """Writes the stream as a CSV file; raises FileExistsError rather than overwrite a file with other columns."""
-    columns = [[name, *values.astype(str).tolist()] for name, values in make(rows).items()]
+def expected(hours: int, rows: int = ROWS) -> dict[str, Array]:
+    """Columns by name for the hours after the stream, without the target: the weather and prices of a day before."""
+    columns = make(rows)
+    del columns["demand"]
+    coming = {name: values[-24:][:hours] for name, values in columns.items()}
+    return coming | {"time": coming["time"] + np.timedelta64(24, "h")}
+
+
+def write(path: Path, columns: dict[str, Array]) -> None:
+    """Writes columns as a CSV file; raises FileExistsError rather than overwrite a file with other columns."""
+    texts = [[name, *values.astype(str).tolist()] for name, values in columns.items()]
     text = io.StringIO(newline="")
-    csv.writer(text).writerows(zip(*columns, strict=True))
+    csv.writer(text).writerows(zip(*texts, strict=True))
     data = text.getvalue().encode()
     header = data[: data.index(b"\n") + 1]
     if path.exists() and not path.read_bytes().startswith(header):

@@ -13,13 +13,25 @@ from driftline.cli.standard_output import say
 from driftline.demo import demand
 from driftline.errors import missing_extra
 
+COMING = {"next_hour.csv": 1, "next_day.csv": 24}  # files of the rows after the stream, and their numbers of rows
 REPRODUCED = "A table of a paper, recomputed."
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:
     """What each command is for, and its arguments."""
-    source, state, report = (shlex.quote(str(folder / name)) for name in ("demand.csv", "model.drift", "report.html"))
-    out, again, reproduced = (shlex.quote(str(folder / name)) for name in ("predictions.csv", "again.csv", "reproduced"))
+    names = (
+        "demand.csv",
+        "model.drift",
+        "report.html",
+        "predictions.csv",
+        "steps.drift",
+        "forecast.csv",
+        "reproduced",
+        *COMING,
+    )
+    source, state, report, out, forecaster, forecast, reproduced, hour, day = (
+        shlex.quote(str(folder / name)) for name in names
+    )
     columns = "--target demand --time time"
     run = f"run {source} {columns} --level 0.9 --out {out} --state {state} --report {report}"
     return [
@@ -29,7 +41,9 @@ def steps(folder: Path) -> list[tuple[str, str]]:
             f"{run} --resume",
         ),
         ("The contents of the model file.", f"inspect {state} --top 5"),
-        ("Predict rows with it, without learning.", f"predict {state} {source} --out {again}"),
+        ("Predict the next hour with it, without learning.", f"predict {state} {hour} --level 0.9"),
+        ("Learn to look up to 24 hours ahead.", f"run {source} {columns} --model rls --steps 24 --state {forecaster}"),
+        ("Forecast the next day, from the weather expected then.", f"forecast {forecaster} {day} --out {forecast}"),
         ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
         ("One of them, with its parameters.", "models kalman"),
         *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
@@ -42,13 +56,15 @@ def show(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     source = folder / "demand.csv"
     with locked("demo", {"FOLDER": source}):
-        demand.write(source)
+        demand.write(source, demand.make())
+        for name, hours in COMING.items():
+            demand.write(folder / name, demand.expected(hours))
         _run_commands(folder, source)
     say(f"\nEverything took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
 
 
 def _run_commands(folder: Path, source: Path) -> None:
-    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are insulated all the time, new pipes remove")
+    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are gradually insulated, new pipes remove")
     say(f"the wind's effect at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
     for purpose, command in steps(folder):
         say(f"\n# {purpose}\n$ driftline {command}")

@@ -110,8 +110,8 @@ class TrueOrFalse:
 
     def predict_one(self, x: Any) -> Any:
         """The model's prediction for one row, as a label of the stream."""
-        said = self.model.predict_one(x)
-        return -1 if said is False and self.negative == -1 else said
+        predicted = self.model.predict_one(x)
+        return -1 if predicted is False and self.negative == -1 else predicted
 
     def learn_one(self, x: Any, y: Any) -> None:
         """Teaches the model one row."""
@@ -133,8 +133,8 @@ def final_step(model: Any) -> Any:
     return model
 
 
-def knows_true_and_false_alone(learner: Any) -> bool:
-    """Whether a learner is a binary classifier of River without the labels that its scikit-learn adapter gets."""
+def takes_only_booleans(learner: Any) -> bool:
+    """Whether a learner is a binary classifier of River that expects True and False as labels."""
     model = final_step(learner)
     if not of_river(model) or not predicts_labels(model) or hasattr(model, "classes"):
         return False

@@ -101,8 +101,10 @@ class OneSeasonAgo(Baseline):
 
     def after(self, labels: Array) -> Array:
         """The label one season before the predicted row, each time."""
-        pieces = [self._after(labels[start : start + PIECE]) for start in range(0, max(len(labels), 1), PIECE)]
-        return np.concatenate([*[piece[:-1] for piece in pieces], pieces[-1][-1:]])
+        said = np.empty(len(labels) + 1)
+        for start in range(0, max(len(labels), 1), PIECE):
+            said[start : start + PIECE + 1] = self._after(labels[start : start + PIECE])
+        return said
 
     def _after(self, labels: Array) -> Array:
         rows, count = len(self.past), len(labels)
@@ -116,9 +118,9 @@ class OneSeasonAgo(Baseline):
         season, least, losses = np.empty(count + 1), np.full(count + 1, np.inf), np.empty(count + 1)
         with np.errstate(over="ignore", invalid="ignore"):
             for place, lag in reversed(list(enumerate(self._rows_ago().tolist()))):  # the shortest comes last, and wins ties
-                said = past[rows - lag : rows - lag + count]
+                guess = past[rows - lag : rows - lag + count]
                 losses[0] = self.losses[place]
-                np.square(labels - (said if whole else np.where(np.isfinite(said), said, known)), out=losses[1:])
+                np.square(labels - (guess if whole else np.where(np.isfinite(guess), guess, known)), out=losses[1:])
                 if not whole:
                     losses[np.isnan(losses)] = 0.0
                 np.cumsum(losses, out=losses)
@@ -161,7 +163,7 @@ class Baselines:
     Args:
         delay: how many rows late labels arrive.
 
-    >>> {name: said.tolist() for name, said in Baselines().predict(np.array([1.0, 3.0, 8.0])).items()}
+    >>> {name: values.tolist() for name, values in Baselines().predict(np.array([1.0, 3.0, 8.0])).items()}
     {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0], 'season': [nan, 1.0, 3.0]}
     """
 

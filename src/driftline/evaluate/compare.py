@@ -95,11 +95,11 @@ def compare(
     ]
     with Progress(len(jobs), "runs", show=progress) as bar:
         outcomes = run_jobs(contest, jobs, n_jobs, bar)
-    _raise_what_all_refuse(jobs, outcomes)
+    _raise_if_all_refuse(jobs, outcomes)
     return _result(contest, jobs, outcomes, best, trials, reference, level)
 
 
-def _raise_what_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
+def _raise_if_all_refuse(jobs: Sequence[Job], outcomes: Sequence[Outcome]) -> None:
     """Raises ValueError if all learners refuse a sequence: the rows are at fault."""
     refused: dict[tuple[str, int | None], list[Outcome]] = {}
     for job, outcome in zip(jobs, outcomes, strict=True):

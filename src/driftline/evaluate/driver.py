@@ -13,8 +13,9 @@ from driftline.base import late, levels
 from driftline.base.intake import EncodedTable
 from driftline.base.late import Waiting
 from driftline.base.learner import Learner
+from driftline.base.model import as_objects
 from driftline.delayed import Forecaster, Pending
-from driftline.evaluate.adapters import Mapped, TrueOrFalse, knows_true_and_false_alone, of_river, predicts_labels
+from driftline.evaluate.adapters import Mapped, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
@@ -55,7 +56,7 @@ class Driver:
         self.learner, self.delay, self.level, self.where = learner, delay, level, where
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
-        if knows_true_and_false_alone(learner):
+        if takes_only_booleans(learner):
             self.learner = TrueOrFalse(learner)
         self.asks = isinstance(learner, Learner)
         self.native = hasattr(learner, "run") if not delay else self.asks and late.is_one_label(learner)
@@ -107,17 +108,17 @@ class Driver:
     def _loop(self, block: Block) -> Answers:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        said: list[Any] = []
+        predicted: list[Any] = []
         ends: list[Any] = []
         for x, y in zip(block.rows(self.mapped), block.y.tolist(), strict=True):
             if self.asks:
                 waits = self.learner.ask(x, self.delay + 1)
-                said.append(waits.prediction)
+                predicted.append(waits.prediction)
                 if self.level is not None:
                     ends.append(waits.interval(self.level))
             else:
                 waits = x.copy() if self.delay else x
-                said.append(self.learner.predict_one(x))
+                predicted.append(self.learner.predict_one(x))
                 if self.level is not None:
                     ends.append(self.learner.predict_interval(x, level=self.level))
             self._waiting.append((waits, y))
@@ -127,7 +128,7 @@ class Driver:
         if self.level is not None:
             lower, upper = np.array(ends, dtype=np.float64).T
             interval = (lower, upper)
-        return Answers(self._read(said), interval)
+        return Answers(self._read(predicted), interval)
 
     def _teach_oldest(self) -> None:
         (self.learner.tell if self.asks else self.learner.learn_one)(*self._waiting.popleft())
@@ -146,15 +147,9 @@ class Driver:
             return self._read(self.learner.predict(X))
         return self._read([self.learner.predict_one(x) for x in block.rows(self.mapped)])
 
-    def _read(self, said: Any) -> Array:
+    def _read(self, predicted: Any) -> Array:
         if self.classes:
-            return said if isinstance(said, np.ndarray) else _objects(said)
-        if isinstance(said, list):
-            said = [math.nan if value is None else value for value in said]
-        return np.asarray(said, dtype=np.float64)
-
-
-def _objects(values: list[Any]) -> Array:
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+            return predicted if isinstance(predicted, np.ndarray) else as_objects(predicted)
+        if isinstance(predicted, list):
+            predicted = [math.nan if value is None else value for value in predicted]
+        return np.asarray(predicted, dtype=np.float64)

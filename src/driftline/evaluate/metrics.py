@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -130,7 +129,7 @@ class RMSE(MSE):
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The root of their mean."""
-        root: Array = np.sqrt(super().value(count, sums))
+        root: Array = np.sqrt(sums[self.column] / count)
         return root
 
 
@@ -301,12 +300,7 @@ class Mean(Metric):
         return f"Mean({self.name!r}, {self.function!r})"
 
 
-class Known:
-    """The metrics that can be given by name."""
-
-    by_name: ClassVar[dict[str, Callable[[], Metric]]] = {
-        cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)
-    }
+_BY_NAME: dict[str, Callable[[], Metric]] = {cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)}
 
 
 def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
@@ -315,11 +309,11 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
     """
-    words = f"among {', '.join(Known.by_name)}, or Metric objects"
-    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in Known.by_name, words)
+    words = f"among {', '.join(_BY_NAME)}, or Metric objects"
+    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in _BY_NAME, words)
     given = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     named = [rule.require(where, "metrics", metric) for metric in given]
-    found = [Known.by_name[metric]() if isinstance(metric, str) else metric for metric in named]
+    found = [_BY_NAME[metric]() if isinstance(metric, str) else metric for metric in named]
     names = [metric.name for metric in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"{where}: metrics must have one or more distinct names, got {names}")

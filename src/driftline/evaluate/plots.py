@@ -47,15 +47,19 @@ def save(ax: Any, path: Any) -> Any:
     return ax
 
 
+def _choose_scale(ax: Any, values: Any) -> None:
+    """Makes the vertical axis logarithmic if the values are positive and far apart."""
+    finite = np.asarray(values)[np.isfinite(values)]
+    if finite.size and finite.min() > 0 and finite.max() > 20 * finite.min():
+        ax.set_yscale("log")
+
+
 def draw_curves(curves: Mapping[str, Curve], metric: str, how: str, *, ax: Any = None, path: Any = None) -> Any:
     """One line per learner; the axis is logarithmic if the values are positive and far apart."""
     ax = new_axes(ax)
     for number, (name, curve) in enumerate(curves.items()):
         ax.plot(curve.rows, curve.values, label=name, linewidth=1.6, **style(number))
-    values = np.concatenate([curve.values for curve in curves.values()])
-    values = values[np.isfinite(values)]
-    if values.size and values.min() > 0 and values.max() > 20 * values.min():
-        ax.set_yscale("log")
+    _choose_scale(ax, np.concatenate([curve.values for curve in curves.values()]))
     ax.set(xlabel="row", ylabel=metric, title=f"{metric[0].upper()}{metric[1:]}, {how}")
     legend(ax)
     return save(ax, path)
@@ -77,9 +81,7 @@ def draw_settings(
     for number, (label, line) in enumerate(lines.items()):
         places, heights = zip(*sorted(line), strict=True)
         ax.plot(places, heights, label=label, marker="o", **style(number))
-    finite = [loss for loss in losses if np.isfinite(loss)]
-    if finite and min(finite) > 0 and max(finite) > 20 * min(finite):
-        ax.set_yscale("log")
+    _choose_scale(ax, losses)
     ax.set_xticks(range(len(ticks)), list(map(str, ticks)))
     ax.set(xlabel=main, ylabel=metric)
     if len(lines) > 1:
@@ -111,9 +113,7 @@ def draw_points(
         where = np.arange(len(means)) + offsets[number]
         marks = "osD^vP*"[number // len(COLOURS) % 7] if len(learners) > len(COLOURS) else "o"
         ax.errorbar(where, middle, spread, fmt=marks, capsize=3, label=learner, color=COLOURS[number % len(COLOURS)])
-    positive = [mean for by_learner in means.values() for mean, _ in by_learner.values() if np.isfinite(mean)]
-    if positive and min(positive) > 0 and max(positive) > 20 * min(positive):
-        ax.set_yscale("log")
+    _choose_scale(ax, [mean for by_learner in means.values() for mean, _ in by_learner.values()])
     ax.set(xlabel="stream", ylabel=metric, title=title)
     turned = {"rotation": 30, "ha": "right"} if sum(map(len, means)) > 60 else {}
     ax.set_xticks(range(len(means)), list(means), **turned)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.scorer import Scorer, every_row
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -58,7 +56,7 @@ def score(
             lower, upper = (_one_a_label(end, labels, f"intervals of {name}") for end in pair)
             interval = (lower, upper)
         scorer = Scorer(settings, classes=False, rows=len(labels))
-        scorer.add(labels, values, interval, lambda: np.ones(len(labels), dtype=bool))
+        scorer.add(labels, values, interval, every_row)
         scores[name] = scorer.finish()
     return Prequential.of(settings, scores, rows=len(labels), seconds={})
 

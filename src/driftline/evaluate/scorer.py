@@ -47,6 +47,11 @@ class Scores:
         return {name: float(values[-1]) for name, values in self.curves[kind].items()}
 
 
+def every_row() -> bool:
+    """For :meth:`Scorer.add`: a missing prediction always means a missing feature, so the row is skipped."""
+    return True
+
+
 class Scorer:
     """Turns labels and predictions, block by block, into metrics. Its memory does not grow with the stream.
 
@@ -77,16 +82,16 @@ class Scorer:
         y: Array,
         prediction: Array,
         interval: tuple[Array, Array] | None = None,
-        lost: Callable[[], Array] | None = None,
+        lost: Callable[[], Array | bool] | None = None,
         early: int = 0,
     ) -> None:
         """Scores rows, except the early ones, predicted before any label was known.
 
-        If predictions are missing, ``lost`` is called to find which rows miss a feature.
+        If predictions are missing, ``lost`` is called to find which rows lack a feature; see :func:`every_row`.
         """
         with np.errstate(all="ignore"):  # overflow gives an infinite loss, which is shown
             good: Array | None = None
-            said = self.baselines.predict(y) if self.baselines is not None else {}
+            predicted = self.baselines.predict(y) if self.baselines is not None else {}
             if self.numeric:
                 if prediction.dtype == object:
                     prediction = np.array([math.nan if value is None else value for value in prediction], dtype=np.float64)
@@ -99,24 +104,24 @@ class Scorer:
             if early:
                 good = (np.ones(len(y), dtype=bool) if good is None else good) & (np.arange(len(y)) >= early)
                 self.early += early
-            if said:
-                good = self._begun(said, good)
+            if predicted:
+                good = self._with_baselines(predicted, good)
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
                 own = None if good is None else good[piece]
                 ends: tuple[Array | None, Array | None] = (
                     (None, None) if interval is None else (interval[0][piece], interval[1][piece])
                 )
-                baselines = {name: values[piece] for name, values in said.items()}
+                baselines = {name: values[piece] for name, values in predicted.items()}
                 origin = self._about(y[piece], own)
                 self._score(ScoredRows(y[piece], prediction[piece], *ends, self.classes, origin, baselines), own)
 
-    def _begun(self, said: dict[str, Array], good: Array | None) -> Array:
+    def _with_baselines(self, predicted: dict[str, Array], good: Array | None) -> Array:
         """The rows that can be scored and that every baseline predicts."""
-        good = np.ones(len(next(iter(said.values()))), dtype=bool) if good is None else good
-        begun: Array = good & ~np.any([np.isnan(values) for values in said.values()], axis=0)
-        self.early += int((good & ~begun).sum())
-        return begun
+        good = np.ones(len(next(iter(predicted.values()))), dtype=bool) if good is None else good
+        comparable: Array = good & ~np.isnan(list(predicted.values())).any(axis=0)
+        self.early += int((good & ~comparable).sum())
+        return comparable
 
     def _score(self, rows: ScoredRows, good: Array | None) -> None:
         columns: dict[str, Array] = {}
@@ -205,17 +210,17 @@ class Scorer:
 _PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names")
 
 
-def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array]:
+def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array | bool] | None) -> tuple[Array, Array]:
     """Labels, None where one is missing, and which rows can be scored."""
     good = np.array([not is_missing(label) for label in y.tolist()])
     labels = y if good.all() else np.where(good, y, np.array(None))
-    silent = np.array([said is None for said in prediction.tolist()])
+    silent = np.array([predicted is None for predicted in prediction.tolist()])
     if lost is not None and silent.any():
         good &= ~(silent & lost())
     return labels, good
 
 
-def _scored(y: Array, prediction: Array, lost: Callable[[], Array] | None) -> tuple[Array, Array, Array]:
+def _scored(y: Array, prediction: Array, lost: Callable[[], Array | bool] | None) -> tuple[Array, Array, Array]:
     """The labels and predictions, with harmless numbers where a row cannot be scored, and which rows can."""
     broken = np.isnan(prediction)
     bad = ~np.isfinite(y)

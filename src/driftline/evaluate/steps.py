@@ -11,7 +11,7 @@ import numpy as np
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
-from driftline.evaluate.scorer import Scorer, Settings
+from driftline.evaluate.scorer import Scorer, Settings, every_row
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
@@ -100,8 +100,8 @@ class StepBaselines:
     def step(self, y: Array) -> None:
         """Predicts rows, then learns their labels. Rows before the first known label do not count."""
         for baselines, scorers in zip(self.baselines, self.scorers, strict=False):
-            for name, said in baselines.predict(y).items():
-                scorers[name].add(y, said, None, lambda: np.ones(len(y), dtype=bool))
+            for name, predicted in baselines.predict(y).items():
+                scorers[name].add(y, predicted, None, every_row)
 
     def figures(self) -> dict[str, dict[str, Array]]:
         """Each metric by step, by the baseline's title."""

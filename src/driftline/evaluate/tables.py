@@ -154,7 +154,7 @@ class Table:
         return f"**{text}**" if isinstance(value, Cell) and value.bold else text
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A table in LaTeX; it needs the package booktabs."""
+        """A table in LaTeX, for papers; it needs the package booktabs. CSV and JSON lack the bold face and the marks."""
         align = "".join("r" if right else "l" for right in self._right())
         lines = [r"\begin{tabular}{" + align + "}", r"\toprule", " & ".join(map(latex, self.columns)) + r" \\", r"\midrule"]
         for row in self.rows:

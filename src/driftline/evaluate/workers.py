@@ -1,8 +1,9 @@
-"""Jobs in parallel processes.
+"""Runs jobs in parallel processes.
 
 A worker is a fresh interpreter that runs this file and talks over its standard input and output. It never imports the user's
 script, so scripts need no guard around their main part. It ends when its input ends, so no worker outlives the process that
-started it.
+started it. The standard library's pools fork, which copies locks that other threads hold, or import the user's script;
+joblib's loky does neither, but would be a dependency.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def _here(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
 
 
 def _as_it_goes(work: Work, jobs: Sequence[Any], bar: Progress) -> list[Any]:
-    """On every core, or in this process if there is only one core or something cannot be sent to another."""
+    """Uses every core, or only this process if there is one core or something cannot be sent to another process."""
     count = cores()
     if count > 1:
         try:

@@ -16,7 +16,7 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.errors import not_fitted
-from driftline.fleet import parts, record, summary
+from driftline.fleet import parts, record, state, summary
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
@@ -41,11 +41,11 @@ class Fleet:
         n: the largest number of models; None for no limit. Memory is allocated as keys appear.
         named: False if keys are the whole numbers 0 to n - 1. True if they can be any hashable values: each new key that is
             learned gets the next free model, and keys beyond the n-th are rejected. None: False if the first keys are
-            numbers, otherwise True.
-        jobs: the largest number of threads, which share the keys out among them; None for one per core.
+            whole numbers, otherwise True.
+        jobs: the largest number of threads, among which the keys are divided; None for one per core.
         alarms: whether each key keeps its alarm between calls, which takes 4 kB a key. Otherwise ``run(...).alarms`` is
             computed from that run alone.
-        intervals: whether each key keeps the calibration of its intervals between calls, which takes less than 1 kB a key;
+        intervals: whether each key keeps the calibration of its intervals between calls, which takes 1.2 kB a key;
             :meth:`predict_intervals` needs it. Otherwise ``run(..., level=)`` calibrates anew in each run. Learners without
             a fixed size always keep it.
 
@@ -96,7 +96,8 @@ class Fleet:
 
     def _decide(self, keys: Any) -> None:
         """Chooses between numbered and named keys by the keys of the first row that is learned."""
-        self._undecided = self._undecided and self._models.state()[1] is None
+        models = self._models
+        self._undecided = not models.entries if isinstance(models, Separate) else models.core is None
         if self._undecided:
             self._set_up(replace(self._options, named=not are_numbers(keys)))
 
@@ -144,7 +145,8 @@ class Fleet:
         """
         where = "Fleet.learn_one"
         with self._guard.claim(only=True):
-            self._decide([key])
+            if self._undecided:
+                self._decide([key])
             models = self._models
             table = models.one_row(x, where, grow=True)
             slots, fresh = self._keys.learned([key], 1, where, one=True)
@@ -159,7 +161,8 @@ class Fleet:
     ) -> tuple[Array, Answer]:
         if level is not None:
             levels.as_level(level, where)
-        self._decide(keys)
+        if self._undecided:
+            self._decide(keys)
         table = self._models.table(X, where)
         labels = self._models.labels(y, table.rows, where)
         weight = inputs.as_weights(sample_weight, table.rows, where)
@@ -192,7 +195,8 @@ class Fleet:
         """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
-            self._decide([key])
+            if self._undecided:
+                self._decide([key])
             table = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
             rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), one=True, source=x)
@@ -200,7 +204,8 @@ class Fleet:
         return float(said) if isinstance(said, np.floating) else said
 
     def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
-        self._decide(keys)
+        if self._undecided:
+            self._decide(keys)
         table = self._models.table(X, where)
         slots = self._keys.predicted(keys, table.rows, where)
         rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), level=level, source=X)
@@ -343,7 +348,7 @@ class Fleet:
             return model_file.to_bytes(self._record())
 
     def _record(self) -> model_file.Record:
-        return record.of(self._state())
+        return record.of(state.of(self))
 
     def split(self, n: int) -> list[Fleet]:
         """Splits the fleet into ``n`` fleets by a hash of the key; :meth:`merge` undoes it.
@@ -353,7 +358,7 @@ class Fleet:
         """
         COUNT.require("Fleet.split", "n", n)
         with self._guard.claim(only=True):
-            return [_made(state) for state in parts.split(self._state(), n)]
+            return [_made(part) for part in parts.split(state.of(self), n)]
 
     @staticmethod
     def merge(fleets: Iterable[Fleet]) -> Fleet:
@@ -363,31 +368,8 @@ class Fleet:
             raise TypeError("Fleet.merge: expected at least one fleet")
         return _made(parts.merged([fleet.__getstate__() for fleet in fleets]))
 
-    def __getstate__(self) -> dict[str, Any]:
-        with self._guard.claim(only=True):
-            state = self._state()
-            core = state["core"]
-            return state if core is None else {**state, "core": {name: core[name] for name in core}}
-
-    def _state(self) -> dict[str, Any]:
-        """Everything a copy needs, valid until the fleet changes. The core's arrays are created on access."""
-        names, core = self._models.state()
-        return {
-            "learner": self._learner,
-            **vars(self._options),
-            "named": None if self._undecided and core is None else self._options.named,
-            "names": names,
-            "keys": self._keys.listed if self._options.named else None,
-            "core": core,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["learner"], **{name: state[name] for name in vars(Options())})  # type: ignore[misc]
-        reach = self._models.fill(state["names"], state["core"])
-        n, named = self._options.n, self._options.named
-        if named and reach > len(state["keys"]):
-            raise ValueError("the state has models without a key")
-        self._keys = Names(n, state["keys"]) if named else Numbers(n, reach)
+    __getstate__ = state.exported
+    __setstate__ = state.take_over
 
     def __repr__(self) -> str:
         options = self._options
@@ -396,9 +378,9 @@ class Fleet:
         return f"Fleet({self._learner!r}{models}{flags})"
 
 
-def _made(state: dict[str, Any]) -> Fleet:
+def _made(saved: dict[str, Any]) -> Fleet:
     fleet = Fleet.__new__(Fleet)
-    fleet.__setstate__(state)
+    state.take_over(fleet, saved)
     return fleet
 
 

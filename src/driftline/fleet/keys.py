@@ -30,12 +30,7 @@ class Numbers:
     def __init__(self, n: int | None, met: int = 0) -> None:
         self._grows = n is None
         self._end = _MOST if n is None else n
-        self._met = met if n is None else n
-
-    @property
-    def count(self) -> int:
-        """The number of models."""
-        return self._met
+        self.count = met if n is None else n  # of models
 
     def learned(self, keys: Any, rows: int, where: str, one: bool = False) -> tuple[Array, dict[Key, int]]:
         """The slot of each row, and no new keys: numbers need not be remembered."""
@@ -61,12 +56,12 @@ class Numbers:
     def predicted(self, keys: Any, rows: int, where: str, one: bool = False) -> Array:
         """The slot of each row; in a growing fleet, unknown keys get the slot after the last, which is untrained."""
         slots = self.learned(keys, rows, where, one)[0]
-        return np.minimum(slots, self._met) if self._grows else slots
+        return np.minimum(slots, self.count) if self._grows else slots
 
     def find(self, key: Any) -> int | None:
         """The slot of one key; None if it has none."""
         whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-        return int(key) if whole and 0 <= key < self._met else None
+        return int(key) if whole and 0 <= key < self.count else None
 
     def key(self, slot: int, fresh: dict[Key, int]) -> Key:
         """The key of a slot."""
@@ -74,20 +69,17 @@ class Numbers:
 
     def unknown(self, key: Any) -> str:
         """Why a key is not found."""
-        return f"keys must be whole numbers in [0, {self._met}), got {key!r}; {_NAMED} keys of any other kind"
+        return f"keys must be whole numbers in [0, {self.count}), got {key!r}; {_NAMED} keys of any other kind"
 
     def accept(self, fresh: dict[Key, int], slots: Array, count: int) -> None:
         """Remembers the keys of the first ``count`` of the rows that ``learned`` was asked for."""
         if self._grows:
-            self._met = max(self._met, int(slots[:count].max()) + 1)
-
-    def drop(self, slots: Array) -> None:
-        """Does nothing: numbered keys stay, with untrained models."""
+            self.count = max(self.count, int(slots[:count].max()) + 1)
 
     @property
     def listed(self) -> list[Key]:
         """Every key, in the order of the slots."""
-        return list(range(self._met))
+        return list(range(self.count))
 
 
 class Names:

@@ -12,6 +12,7 @@ import numpy as np
 from driftline.base import stability
 from driftline.base.door import Door
 from driftline.base.learner import Learner
+from driftline.errors import warn
 from driftline.fleet import core as fleet_core
 from driftline.fleet.call import Answer, Call, CallRows
 from driftline.tables import cells, inputs
@@ -118,7 +119,7 @@ class Packed:
         core, schedules, names = self._fitting(rows)
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
-            stability.issue(words)
+            warn(words)
         call = Call(rows, self._block(core, rows), self._options.jobs, self._options.alarms)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
 
@@ -153,7 +154,7 @@ class Packed:
             if words := stability.far(self.learner, {name: float(values[place]) for name, values in sums.items()}):
                 key = rows.key(int(core.state_part("slots")[place]))
                 self._warned = True
-                stability.issue(f"Fleet: the model of the key {key!r}: {words}")
+                warn(f"Fleet: the model of the key {key!r}: {words}")
                 return
 
     def _make_core(self, columns: int, where: str) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from driftline.base.alarm import Alarm
 from driftline.base.door import Door
 from driftline.base.intake import EncodedTable
 from driftline.base.learner import Learner
+from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
@@ -123,7 +124,7 @@ class Separate:
             if rows.level is not None:
                 lower, upper = (np.array([end]) for end in model.predict_interval(rows.source, rows.level))
                 return Answer(np.empty(1), lower=lower, upper=upper)
-            return Answer(_column([model.predict_one(rows.source)]))
+            return Answer(as_objects([model.predict_one(rows.source)]))
         part, found = self._parts(rows), []
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
@@ -135,8 +136,8 @@ class Separate:
         if model._core is None:
             table = model._as_table(X, "Fleet")
             if isinstance(table, EncodedTable):
-                said = np.array([model.predict_one(row) for row in table.mappings()])
-                return Answer(said, lower=np.full(len(said), -np.inf), upper=np.full(len(said), np.inf))
+                predicted = np.array([model.predict_one(row) for row in table.mappings()])
+                return Answer(predicted, lower=np.full(len(predicted), -np.inf), upper=np.full(len(predicted), np.inf))
             model = _at_its_start(model, table)
         if level is None:
             return Answer(model.predict(X))
@@ -178,9 +179,9 @@ class Separate:
     def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
-            said = entry.model.predict_one(rows.source)
+            predicted = entry.model.predict_one(rows.source)
             classes = self.learner._estimator_type == "classifier"
-            error = float(said != rows.labels) if classes else np.asarray(rows.labels - said, dtype=np.float64)
+            error = float(predicted != rows.labels) if classes else np.asarray(rows.labels - predicted, dtype=np.float64)
         weight = None if rows.weight is None else float(rows.weight[0])
         entry.model.learn_one(rows.source, rows.labels, sample_weight=weight)
         return Answer(np.empty(1), np.array([error]))
@@ -327,10 +328,4 @@ def _scattered(count: int, parts: list[tuple[Array, Array | None]]) -> Array | N
     out = np.empty((count, *first.shape[1:]), dtype=kinds.pop() if len(kinds) == 1 else object)
     for mine, part in parts:
         out[mine] = part
-    return out
-
-
-def _column(values: list[Any]) -> Array:
-    out = np.empty(len(values), dtype=object)
-    out[:] = values
     return out

@@ -24,7 +24,7 @@ _FORGETTING, _RIDGE = number(gt=0, le=1), number(gt=0)
 
 
 class Moments(Saved):
-    r"""All that ridge regression or recursive least squares needs to know of a stretch of rows, in O(d²) memory.
+    r"""Sums over a stretch of rows that determine ridge regression or recursive least squares, in O(d²) memory.
 
     With z = (x, 1, y), R is the upper triangle with :math:`R^\top R = \sum_i \lambda^{t-i} z_i z_i^\top`, computed by
     Householder reflections, so that no digits are lost by squaring. ``a.then(b)`` represents the rows of ``a`` followed by
@@ -111,7 +111,7 @@ class Moments(Saved):
 
         Weights and covariance match the sequential learner up to rounding. Directions that no row covers have the same
         limits as there. Quantities that depend on the predictions along the way are not known: intervals start from scratch.
-        The certificate has no bound: its condition "every row was learned by itself, with these parameters" fails, and its
+        The certificate has no bound: its condition "the rows were learned one by one, with these parameters" fails, and its
         loss is that of the best fixed weights, including their penalty, plus that of predictions made since.
 
         Args:
@@ -137,7 +137,7 @@ class Moments(Saved):
             "largest_norm2": float(self._largest[:-1] @ self._largest[:-1]),
             "weighted": self._weighted,
             "capped": int(held),
-            "retuned": 1,  # not every row was learned by itself, so no theorem bounds the loss
+            "retuned": 1,  # the rows were not learned one by one, so no theorem bounds the loss
         }
         state.start(learner, self._names, unit, diagonal, weights, sums)
         return learner

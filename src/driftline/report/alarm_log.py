@@ -33,19 +33,19 @@ class AlarmRecord:
     """An alarm and its surroundings.
 
     Attributes:
-        row: that raised it; ``at`` is its place on the axis.
-        onset: the row from which on errors were larger; ``onset_at`` is its place.
-        before: root mean squared error of up to 1,024 rows before the onset.
-        during: that of at least 64 rows from the onset on, the alarm's own among them.
-        bias: the mean error of the same rows; positive where predictions were too low.
-        watched: the number of inputs that were watched, 0 where they are not known or too many.
-        evidence: figures that tell the cause.
+        row: the row that raised it; ``at`` is its place on the axis.
+        onset: the first row with larger errors; ``onset_at`` is its place.
+        before: the root mean squared error of up to 1,024 rows before the onset.
+        during: that of at least 64 rows from the onset on, including the row that raised the alarm.
+        bias: the mean error of the same rows; positive if predictions were too low.
+        watched: the number of inputs watched; 0 if they are not known or too many.
+        evidence: figures that indicate the cause.
         worst: (n, 6) rows from the onset on with the largest errors: the row's number, then ``COLUMNS``.
-        inputs: (n, 5) labels and inputs by how far they moved, as :meth:`Usual.moved` tells; place 0 is the label's, an
-            input's is 1 more than its own.
+        inputs: (n, 5) labels and inputs, those that moved furthest first, from :meth:`Usual.moved`; place 0 is the label,
+            place j + 1 is input j.
         outside: (n, 4) inputs of the worst row that lie outside the range of the rows before: place of the input, value,
-            and the lowest and highest before.
-        rows: the rows around the alarm in ``COLUMNS``; empty for alarms of long ago.
+            and the lowest and highest value before.
+        rows: the rows around the alarm in ``COLUMNS``; empty for old alarms.
     """
 
     row: int
@@ -144,11 +144,11 @@ class AlarmLog:
         """Figures that indicate the cause, and how far labels and inputs moved.
 
         Args:
-            errors: of the rows before the onset and from it on.
+            errors: the errors of the rows before the onset and from it on.
             inputs: labels and features of the same rows.
             during: the rows from the onset on.
-            order: the same by the size of their errors.
-            age: blocks that ended after the onset.
+            order: the rows from the onset on, by the size of their errors.
+            age: the number of blocks that ended after the onset.
         """
         before, X = slice(0, during.start), inputs[:, 1:]
         with np.errstate(all="ignore"):
@@ -202,10 +202,10 @@ class AlarmLog:
 
 
 def _onset(errors: Array, least: int) -> int:
-    """The place from which on errors were larger: of those from ``least`` on the one of the greatest likelihood.
+    """The first row with larger errors: the most likely one from ``least`` on.
 
-    Errors are taken as normal numbers. Those from the place on have a larger mean
-    square about the mean of those before it, by more noise or by a shift.
+    Errors are assumed to be normal. From that row on, their mean square about the mean of the earlier errors is larger,
+    because of more noise or a shift.
     """
     known = np.isfinite(errors)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

@@ -27,18 +27,18 @@ class AlarmLine:
 
     Attributes:
         at, onset: places on the axis.
-        row: of the onset.
+        row: the row of the onset.
         view: the stretch of the axis that shows it.
-        when, since: the alarm's and the onset's place in words.
-        before, during: the error before and from the onset on.
+        when, since: the places of the alarm and of the onset, in words.
+        before, during: the error before the onset and from it on.
         ratio: during / before.
         level: the error to return to: the earlier one, or the usual one if it had been quiet before.
         quiet: whether it had been quiet.
-        back: the row at which it was back, None where it was not.
-        now: the error of the latest rows over the level.
-        worse: whether it is worse now, and this alarm the last one to explain it.
-        outcome: whether it still is worse, in words.
-        causes: why it rose, and what else was unusual then, in words.
+        back: the row at which the error had returned to the level; None if it has not.
+        now: the error of the latest rows divided by the level.
+        worse: whether the error is still larger, and this is the last alarm that explains it.
+        outcome: whether the error is still larger, in words.
+        causes: why the error rose, and what else was unusual then, in words.
         worst: rows with the largest errors: place, label, prediction, interval, error.
     """
 
@@ -116,7 +116,7 @@ def _usual(facts: Facts, onset: int) -> float | None:
 def _back(facts: Facts, record: AlarmRecord, level: float) -> float | None:
     """The first row after the alarm at which the error had returned to its level; None if it has not.
 
-    It has to be near it over the next 64 rows, and over as many as it took to raise the alarm or a season lasts: a night
+    It must be near the level over the next 64 rows, and for as long as it took to raise the alarm or a season lasts: a night
     of small errors is no recovery.
     """
     starts, width = facts.ends[0], facts.log.fine.width

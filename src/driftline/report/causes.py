@@ -29,10 +29,10 @@ def causes(facts: Facts, found: Contributions | None, record: AlarmRecord, usual
     """The cause, and then what else was unusual.
 
     Args:
-        facts: of the run.
+        facts: the facts about the run.
         found: what the inputs contribute to the predictions.
         record: the alarm.
-        usual: the error that was usual before, if that just before the onset was far below it.
+        usual: the usual error, if the error just before the onset was far below it.
     """
     quiet = [] if usual is None else [f"A quiet stretch ended: the error is usually {words.number(usual, 3)}."]
     effects = [] if found is None else _moved_effects(found, record)

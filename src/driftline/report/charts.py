@@ -265,7 +265,7 @@ def shares(facts: Facts) -> Chart | None:
     about = "The weight of each expert in the prediction."
     if len(order) < len(kept.experts):
         about += f" The {len(order)} heaviest of {len(kept.experts)}; the others have little weight."
-    return Chart("shares", "Who had the say", about, "weight", facts.at(kept.share_rows), lines)
+    return Chart("shares", "Weights of the experts", about, "weight", facts.at(kept.share_rows), lines)
 
 
 def _leave_the_scale(chart: Chart) -> bool:

@@ -1,13 +1,13 @@
 """How far the features move the predictions, and how much of the labels they explain.
 
-A weight times the spread of its feature says little where features are correlated: two large weights of opposite sign may
-cancel. So the variance of the predictions is shared out. With C the centred features, scaled to length 1, C = U D V', and p
-the centred predictions, the contributions are c = V U'p / sqrt(n). Their squares add up to the variance of the predictions
-that is linear in the features, so that none exceeds the spread of the predictions. For uncorrelated features and a linear
-model, c is the weight times the standard deviation of its feature; two copies of a feature share its part. These are the
-correlation-adjusted scores of Zuber and Strimmer (2011) in units of the target. The predictions themselves are looked at,
-not the weights: it holds for any learner. The sine and the cosine of one angle are one input, whose contribution is the
-root of the sum of both squares: which of them rises or falls depends on where the circle begins.
+A weight times the spread of its feature says little if features are correlated: two large weights of opposite sign may
+cancel. So the variance of the predictions is divided among the features. With C = U D V' the centred features, scaled to
+length 1, and p the centred predictions, the contributions are c = V U'p / sqrt(n). Their squares add up to the variance of
+the predictions that is linear in the features, so none exceeds the spread of the predictions. For uncorrelated features and
+a linear model, c is the weight times the standard deviation of its feature; two copies of a feature share its part. These
+are the correlation-adjusted scores of Zuber and Strimmer (2011) in units of the target. They are computed from the
+predictions, not the weights, and so apply to any learner. The sine and the cosine of one angle count as one input, whose
+contribution is the root of the sum of both squares: the sign of each depends on where the circle begins.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Contributions:
     """Contributions of each input by window, (windows, d), and over the whole stream, (d,).
 
     Attributes:
-        names: of the inputs.
-        places: of the features that make each input, one or two.
+        names: the names of the inputs.
+        places: the one or two features that make up each input.
         ends: the last row of each window.
-        windows: to the predictions, with the sign of the effect.
+        windows: the contributions to the predictions by window, with the sign of the effect.
         whole: the same over all rows.
         explained: the share of the labels' variance that each feature explains.
-        by_weights: whether the weights at the end make the predictions of the last window, up to a fifth of their spread.
+        by_weights: whether the final weights explain the predictions of the last window, up to a fifth of their spread.
     """
 
     names: list[str]
@@ -55,7 +55,7 @@ class Contributions:
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature as the page lists it; ``share`` is that of the longest bar."""
+    """A feature as the page lists it; ``share`` is its length relative to the longest bar."""
 
     name: str
     explained: float | None  # share of the labels' variance
@@ -134,7 +134,7 @@ def _by_weights(facts: Facts, triangle: Array) -> bool:
 
 
 def most_moving(facts: Facts, weights: Array) -> list[int]:
-    """Places of the features, those first whose weights, times their spreads where known, were largest on average."""
+    """The features by the average size of their weights times their spreads, if known; largest first."""
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.abs(weights).mean(axis=0) * _spreads(facts, weights.shape[1])
     return [int(place) for place in np.argsort(-np.where(np.isfinite(moved), moved, 0.0), kind="stable")]

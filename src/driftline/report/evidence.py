@@ -21,12 +21,12 @@ class Evidence:
     """Figures of the rows before an onset and from it on.
 
     Attributes:
-        few: the number of bad rows that make most of the rise; 0 where many rows are worse.
+        few: the number of bad rows that account for most of the rise; 0 if many rows are worse.
         made: their share of the rise of the squared errors.
-        limit: how far, in deviations, inputs stray by chance: see :meth:`Usual.moved`.
-        followed: the share of the squared errors from the onset on that follows the inputs, and did not before.
-        leader: the input that they follow most, its place; -1 where they follow none.
-        correlation: of the errors with that input.
+        limit: how far, in deviations, inputs move by chance: see :meth:`Usual.moved`.
+        followed: the share of the squared errors from the onset on that the inputs explain and did not explain before.
+        leader: the place of the input that explains most of it; -1 if there is none.
+        correlation: the correlation of the errors with that input.
         in_step: the correlation of an error with the next one.
         spread_before, spread: the standard deviation of the label before and from the onset on.
     """
@@ -46,9 +46,10 @@ FIGURES = tuple(field.name for field in fields(Evidence))
 
 
 def few_rows(before: Array, during: Array) -> tuple[int, float]:
-    """The fewest rows that make most of the rise of the squared errors, and how much of it; (0, 0) where they are many.
+    """The fewest rows that account for most of the rise of the squared errors, and their share; (0, 0) if they are many.
 
-    What as large a share of the worst rows had before is taken off, so that noise that grew is not taken for bad rows.
+    The squared errors of an equal share of the worst rows before are subtracted, so that more noise does not look like a few
+    bad rows.
     """
     earlier, later = (np.sort(np.square(errors[np.isfinite(errors)]))[::-1] for errors in (before, during))
     if not len(earlier) or not len(later):
@@ -63,10 +64,10 @@ def few_rows(before: Array, during: Array) -> tuple[int, float]:
 
 
 def followed_inputs(before: Array, X_before: Array, during: Array, X: Array) -> tuple[float, int, float]:
-    """How far errors follow the inputs from the onset on: their share, the input they follow most, the correlation.
+    """How far the inputs explain the errors from the onset on: the share, the input that explains most, its correlation.
 
-    What they followed before is taken off first. A linear fit is tested by Fisher's F; the share allows for its
-    degrees of freedom. (0, -1, 0) where the fit may be chance, or there are too few rows.
+    What the inputs explained before is subtracted first. A linear fit is tested by Fisher's F; the share is adjusted for its
+    degrees of freedom. (0, -1, 0) if the fit may be chance, or there are too few rows.
     """
     nothing = 0.0, -1, 0.0
     rows = np.isfinite(during) & np.isfinite(X).all(axis=1)
@@ -100,7 +101,7 @@ def followed_inputs(before: Array, X_before: Array, during: Array, X: Array) -> 
 
 
 def _scaled(X: Array, reference: Array) -> Array:
-    """Columns less the means, and over the spreads, of those of the reference."""
+    """Columns, standardised by the means and spreads of the reference."""
     scaled: Array = (X - reference.mean(axis=0)) / reference.std(axis=0)
     return scaled
 

@@ -95,7 +95,7 @@ class Facts:
         return f"at time {words.number(where, 6)}" if self.by_time else f"at row {row:,.0f}"
 
     def moment(self, row: float) -> str:
-        """A row's place as tables give it, to the minute or second where rows are that close."""
+        """A row's place as tables show it, to the minute or second if rows are that close."""
         where = float(self.at(np.array([row]))[0])
         first, last = self.span
         if self.by_date:
@@ -226,6 +226,6 @@ class Facts:
     def names(self) -> list[str]:
         """The names of the features."""
         known = self.model_summary.get("names") or self.log.names or []
-        letter = "x" if self.log.features or self.model_summary else "weight "  # of what, only they can tell
+        letter = "x" if self.log.features or self.model_summary else "weight "  # without either, only weights are known
         width = max(self.log.features, len(self.model_summary.get("weights", ())), self.log.snapshots.weights.shape[1])
         return [*known[:width], *(f"{letter}{place}" for place in range(len(known), width))] if width else list(known)

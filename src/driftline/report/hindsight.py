@@ -1,9 +1,9 @@
 """The best fixed linear model in hindsight, and its loss in every part of the stream, in one pass and bounded memory.
 
-The loss of fixed weights on some rows needs of these rows only the triangle R of a QR factorisation of [1 x p y], p being
-predictions: it is |R (-w, 0, 1)|², with no cancellation however small it is. Two stretches of rows make one by factorising
-their triangles, one above the other. So a triangle is kept for each of up to a few hundred stretches. All of them together
-give the weights, and each gives its loss. The predictions are there for :mod:`driftline.report.contributions`.
+The loss of fixed weights on some rows depends only on the triangle R of a QR factorisation of [1 x p y], where p are the
+predictions: it is |R (-w, 0, 1)|², without cancellation, however small. Two stretches of rows are merged by factorising one
+triangle stacked on the other. A triangle is kept for each of up to a few hundred stretches. Together they determine the
+weights, and each gives the loss of its stretch. :mod:`driftline.report.contributions` uses the predictions.
 """
 
 from __future__ import annotations
@@ -82,10 +82,10 @@ class Hindsight:
         self.waiting = rows[start:].copy()
 
     def _leaf(self, row: int) -> tuple[int, int]:
-        """As a power of 2, how many rows are factorised at a time from this row on, and the row at which that may change.
+        """The number of rows factorised at a time from this row on, as a power of 2, and the row at which it may change.
 
-        As many as a stretch has by then, but not many more than there are columns. It follows from the row's number
-        alone, so that it is the same however the stream is cut.
+        It is the length of a stretch by then, but not much more than the number of columns. It depends only on the row's
+        number, so it is the same however the stream is cut.
         """
         capacity, most = self.pyramid.capacity, max(8, (4 * self.features).bit_length())
         level = min(max(row // capacity, 1).bit_length() - 1, most)
@@ -139,7 +139,7 @@ class Hindsight:
 def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:
     """The weights with the smallest squared error on all rows, constant first; losses by stretch; spreads of the features.
 
-    Where features depend on each other the shortest weights are taken, in units of the features' sizes.
+    If features depend on each other, the shortest such weights are used, in units of the features' sizes.
     """
     rows = triangles.reshape(-1, triangles.shape[2])
     whole = _triangles(rows[None])[0]

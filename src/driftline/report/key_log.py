@@ -21,12 +21,12 @@ class KeyFacts:
 
     Attributes:
         key: its name.
-        rows: that have an error.
-        rmse: over all of them.
-        alarms: how often its alarm went off.
-        last_alarm: the row of the source that raised the last of them, -1 where none did.
-        before: RMSE up to the last alarm; None where there was none.
-        since: RMSE after it; None where there was none, or no row since.
+        rows: the number of rows that have an error.
+        rmse: the root mean squared error over these rows.
+        alarms: the number of alarms.
+        last_alarm: the row of the source that raised the last alarm; -1 without one.
+        before: the RMSE up to the last alarm; None without one.
+        since: the RMSE after it; None without one, or if no row followed.
     """
 
     key: str
@@ -39,7 +39,7 @@ class KeyFacts:
 
     @property
     def factor(self) -> float:
-        """How many times as large the errors are since the last alarm; 0 where there was none."""
+        """The RMSE since the last alarm, divided by that before; 0 without an alarm."""
         if not self.alarms:
             return 0.0
         return self.since / self.before if self.since is not None and self.before else 1.0
@@ -59,12 +59,12 @@ class KeyLog:
         self.marks = np.zeros((0, MARKS))
 
     def add(self, places: Array, y: Array, predictions: Array, alarms: Array, start: int) -> None:
-        """Takes rows.
+        """Adds rows.
 
         Args:
             places: the number of each row's key.
             y: labels.
-            predictions: of the labels; NaN where a row was skipped.
+            predictions: predicted labels; NaN where a row was skipped.
             alarms: rows of the block at which the alarm of their key went off.
             start: the first row's number in the source.
         """
@@ -98,7 +98,7 @@ class KeyLog:
         np.add.at(self.sums[:, 3], key[later], loss[later])
 
     def _draw(self, key: Array, number: Array, loss: Array, y: Array, predictions: Array) -> None:
-        """A key's pieces are joined when the row comes for which there is no room, wherever the block begins."""
+        """Joins a key's pieces when a row arrives for which there is no room, wherever the block begins."""
         assert self.pieces is not None
         columns = np.column_stack([np.ones(len(key)), loss, y, predictions])
         while len(key):
@@ -136,7 +136,7 @@ class KeyLog:
         return KeyFacts(key, int(rows), _root(loss, rows), int(alarms), int(last), before, since)
 
     def history(self, place: int) -> dict[str, Array]:
-        """Of one key, piece by piece: the rows up to its end, RMSE, mean label and mean prediction; and its alarms' rows."""
+        """For each piece of a key: the rows up to its end, RMSE, mean label and prediction; and the rows of its alarms."""
         assert self.pieces is not None
         pieces = self.pieces[place]
         rows, loss, label, prediction = pieces[pieces[:, 0] > 0].T

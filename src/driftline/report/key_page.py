@@ -31,11 +31,11 @@ def render(log: KeyLog, keys: list[Any], *, learner: str, target: str, column: s
 
     Args:
         log: the run.
-        keys: in the order of their numbers.
-        learner: the kind of the models, for the title.
-        target: what they predict.
+        keys: the keys, in the order of their numbers.
+        learner: the kind of model, for the title.
+        target: the name of the label.
         column: the column of the keys.
-        command: the command line.
+        command: the command that repeats the run.
     """
     ranked = log.ranked(keys)
     facts = [found for _, found in ranked]
@@ -84,7 +84,7 @@ def _pictures(history: dict[str, Array]) -> list[tuple[str, str]]:
 
 
 def _picture(rows: Array, lines: list[tuple[str, Array]], alarms: Array, label: str, floor: float | None = None) -> str:
-    """Lines over the rows of a key, and where its alarm went off."""
+    """Lines over the rows of a key, and its alarms."""
     values = np.concatenate([line for _, line in lines])
     values = values[np.isfinite(values)]
     if not len(values):

@@ -14,7 +14,7 @@ Items = dict[str, Array]
 
 
 def sampled(left: Array, right: Array) -> Array:
-    """Of two rows of numbers each, the one whose first number is smaller."""
+    """From each pair of rows, the one whose first number is smaller."""
     chosen: Array = np.where(left[:, :1] <= right[:, :1], left, right)
     return chosen
 
@@ -32,12 +32,12 @@ MERGES: dict[str, Merge] = {
 class Pyramid:
     """Buckets of 2^k rows, at most ``capacity`` of them; k grows with the stream.
 
-    A bucket of 2^k rows is always made of its two halves, whenever that happens: its value is a tree over its rows, rounding
-    included, and does not depend on how many rows came at a time. Rows that fill no bucket yet wait as at most one bucket of
-    each smaller size, as the digits of a binary counter do. So a stream of T rows takes ``capacity`` + log2(T) buckets.
+    A bucket of 2^k rows is always merged from its two halves, so its value, including rounding, does not depend on how many
+    rows came at a time. Rows that fill no bucket yet wait in at most one bucket of each smaller size, like the digits of a
+    binary counter. A stream of T rows thus takes ``capacity`` + log2(T) buckets.
 
     Args:
-        fields: what is kept of a bucket, field -> how two halves make a whole.
+        fields: the fields of a bucket, each with the function that merges two halves.
         capacity: a power of 2.
     """
 

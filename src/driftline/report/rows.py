@@ -33,7 +33,7 @@ SUMS = (
     "resets",
     "alarms",
 )
-SAMPLED = ("lot", *COLUMNS[1:])  # the row with the smallest lot is the bucket's sample
+SAMPLED = ("lot", *COLUMNS[1:])  # the row that drew the smallest number, its lot, is the bucket's sample
 FIELDS: dict[str, Merge] = {
     **dict.fromkeys(SUMS, MERGES["sum"]),
     "y_low": MERGES["low"],
@@ -49,10 +49,10 @@ class RunRows:
     """Rows of a run with their labels.
 
     Attributes:
-        run: of these rows.
-        predictions, errors: the run's, as float64.
+        run: the run of these rows.
+        predictions, errors: those of the run, as float64.
         y: labels, NaN where one is missing.
-        moments: places on the axis; None where rows are numbered.
+        moments: places on the axis; None if rows are numbered.
         baselines: predictions of the simple baselines.
         start: number of the first row.
     """

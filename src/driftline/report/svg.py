@@ -17,7 +17,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> tuple[float, float]:
-    """Factor and offset that take [low, high] to [start, stop]."""
+    """The factor and offset that map [low, high] to [start, stop]."""
     factor = (stop - start) / (high - low) if high > low else 0.0
     return factor, (start - low * factor) if factor else (start + stop) / 2
 

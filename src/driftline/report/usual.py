@@ -53,14 +53,14 @@ class Usual:
         """Compares rows with the blocks before the last ``age`` ones.
 
         Args:
-            rows: at least a block of them; NaN where a value does not count.
-            age: blocks that are later than the first of the rows.
-            most: columns to tell about.
+            rows: at least one block of rows; NaN where a value does not count.
+            age: the number of blocks after the first of the rows.
+            most: the number of columns to return.
 
         Returns:
-            An (n, 5) array, the column that moved furthest first: its place; 0 for its mean and 1 for its spread; that
-            mean or spread now; what it was on average; how far it strayed from that. And the distance, in such
-            deviations, beyond which no column strays by chance.
+            An (n, 5) array, the column that moved furthest first: its place; 0 for its mean or 1 for its spread; the current
+            mean or spread; its usual value; and its usual deviation from that. Also the distance, in such deviations, beyond
+            which no column moves by chance.
         """
         if len(rows) < BLOCK or age >= len(self.sums):
             return np.empty((0, 5)), np.inf

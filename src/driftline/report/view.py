@@ -1,4 +1,4 @@
-"""Data for the page's zoomable charts: sums and samples by bucket, and single rows where they are kept."""
+"""Data for the page's zoomable charts: sums and samples by bucket, and the single rows that are kept."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 def reproduce(
     name: Annotated[str | None, typer.Argument(help="The figure or table; --list shows them.", show_default=False)] = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures and tables.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A smoke run of seconds, without a verdict.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A smoke test of a few seconds, without a verdict.")] = False,
     out: Annotated[Path, typer.Option(help="The directory to write to.")] = Path("reproduced"),
     data: Annotated[Path | None, typer.Option(help="A directory with data files.", show_default=False)] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Parallel processes; every core by default.")] = None,

@@ -44,9 +44,11 @@ NO_EVIDENCE = (
 )
 
 
-def plain_rls() -> RLS:
-    """DFOP's recursion without forgetting: the paper's RLS."""
-    return RLS(forgetting=1.0, ridge=1 / PRIOR)
+def dfop_at(rate: float, intercept: bool = True) -> DFOP | RLS:
+    """DFOP with a forgetting rate; for 0 the paper's RLS, the same recursion without forgetting."""
+    if rate == 0:
+        return RLS(forgetting=1.0, ridge=1 / PRIOR, intercept=intercept)
+    return DFOP(forget_rate=rate, prior=PRIOR, intercept=intercept)
 
 
 def contest(context: Context, datasets: Sequence[Dataset]) -> Comparison:
@@ -54,8 +56,8 @@ def contest(context: Context, datasets: Sequence[Dataset]) -> Comparison:
     parts = []
     for dataset in datasets:
         learners = {
-            "DFOP": DFOP(forget_rate=dataset.forget_rate, prior=PRIOR),
-            "RLS": plain_rls(),
+            "DFOP": dfop_at(dataset.forget_rate),
+            "RLS": dfop_at(0.0),
             "1NN-win": NearestInWindow(WINDOW),
         }
         parts.append(

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline import DFOP, streams
+from driftline import streams
 from driftline.evaluate import Table, paired_t_test, plots, prequential
 from driftline.reproduce.context import Context
-from driftline.reproduce.dfop_contest import PRIOR, plain_rls
+from driftline.reproduce.dfop_contest import PRIOR, dfop_at
 from driftline.reproduce.dfop_data import rate_of
 from driftline.reproduce.dfop_published import SOURCE
 from driftline.reproduce.means import half_width
@@ -44,7 +44,7 @@ class Job(NamedTuple):
 def holdout(job: Job) -> NDArray[Any]:
     """Accuracies in per cent on fresh rows, (learners, samples): after each ``every`` rows learned."""
     stream = streams.make(job.name.lower(), seed=job.seed, rows=job.rows)
-    learners = {"DFOP": DFOP(forget_rate=rate_of(job.name), prior=PRIOR), "RLS": plain_rls()}
+    learners = {"DFOP": dfop_at(rate_of(job.name)), "RLS": dfop_at(0.0)}
     result = prequential(
         learners,
         stream,

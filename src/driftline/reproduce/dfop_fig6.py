@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline import DFOP, RLS, streams
+from driftline import streams
 from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
-from driftline.reproduce.dfop_contest import PRIOR
+from driftline.reproduce.dfop_contest import PRIOR, dfop_at
 from driftline.reproduce.dfop_published import SOURCE, table_4
 from driftline.reproduce.means import half_width
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
@@ -38,13 +38,6 @@ class Curves(NamedTuple):
     distance: NDArray[Any]
 
 
-def learner(rate: float) -> DFOP | RLS:
-    """DFOP with a forgetting rate, without an intercept, as in Algorithm 1; RLS for 0."""
-    if rate == 0:
-        return RLS(forgetting=1.0, ridge=1 / PRIOR, intercept=False)
-    return DFOP(forget_rate=rate, prior=PRIOR, intercept=False)
-
-
 def follow(job: Job) -> Curves:
     """Runs every rate over one stream."""
     stream = streams.Hyperplane(task="regression", rows=job.rows, seed=job.seed)
@@ -53,7 +46,8 @@ def follow(job: Job) -> Curves:
     held = [stream.holdout(int(t), job.fresh, seed=job.seed) for t in ends]
     losses, distances = [], []
     for rate in RATES:
-        weights = learner(rate).run(X, y, weights_every=job.every).weights
+        model = dfop_at(rate, intercept=False)  # as in Algorithm 1
+        weights = model.run(X, y, weights_every=job.every).weights
         assert weights is not None
         losses.append([np.mean(np.square(labels - rows @ w)) for w, (rows, labels) in zip(weights, held, strict=True)])
         distances.append(np.linalg.norm(weights - stream.weights[ends], axis=1))

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline import DFOP, streams
+from driftline import streams
 from driftline.evaluate import Table, plots
 from driftline.reproduce.context import Context
-from driftline.reproduce.dfop_contest import ORDER, PRIOR, plain_rls
+from driftline.reproduce.dfop_contest import ORDER, PRIOR, dfop_at
 from driftline.reproduce.dfop_data import FORMAT, file_of, from_files
 from driftline.reproduce.dfop_published import SOURCE, table_1
 from driftline.reproduce.pictures import NEUTRAL, legend_below, panels
@@ -31,8 +31,7 @@ def accuracies(rows: tuple[NDArray[Any], NDArray[Any]]) -> NDArray[Any]:
     at = sampled(len(y))
     found = []
     for rate in RATES:
-        model = plain_rls() if rate == 0 else DFOP(forget_rate=rate, prior=PRIOR)
-        right = np.cumsum((model.run(X, y).predictions >= 0) == (y > 0))
+        right = np.cumsum((dfop_at(rate).run(X, y).predictions >= 0) == (y > 0))
         found.append(100 * right[at - 1] / at)
     return np.array(found)
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftline import DFOP, RLS, streams
+from driftline import streams
 from driftline.evaluate import Cell, Table, plots, spread_text, subsets, verdict
 from driftline.reproduce.context import Context
-from driftline.reproduce.dfop_contest import ORDER, OVERLAP, PRIOR, SUBSETS
+from driftline.reproduce.dfop_contest import ORDER, OVERLAP, PRIOR, SUBSETS, dfop_at
 from driftline.reproduce.dfop_data import FORMAT, QUICK_ROWS, file_of, rate_of, read
 from driftline.reproduce.dfop_published import SOURCE, Printed, table_4
 from driftline.reproduce.pictures import NEUTRAL, panels
@@ -70,21 +70,14 @@ def errors(job: Job) -> Errors:
     before, after = [], []
     for start, stop in subsets(len(y), SUBSETS):
         rows, labels = X[start:stop], y[start:stop]
-        run = learner(job).run(rows, labels, weights_every=1)
+        run = dfop_at(job.rate, job.intercept).run(rows, labels, weights_every=1)
         assert run.weights is not None
         late = np.einsum("td,td->t", run.weights[:, : rows.shape[1]], rows)
         late = late + run.weights[:, -1] if job.intercept else late
         before.append(run.losses.mean())
         after.append(np.mean(np.square(labels - late)))
-    tuning = 100 * float(learner(job).run(X[:first], y[:first]).losses.mean())
+    tuning = 100 * float(dfop_at(job.rate, job.intercept).run(X[:first], y[:first]).losses.mean())
     return Errors(100 * np.array(before), 100 * np.array(after), tuning)
-
-
-def learner(job: Job) -> DFOP | RLS:
-    """DFOP, or RLS if the rate is 0."""
-    if job.rate == 0:
-        return RLS(forgetting=1.0, ridge=1 / PRIOR, intercept=job.intercept)
-    return DFOP(forget_rate=job.rate, prior=PRIOR, intercept=job.intercept)
 
 
 def compute(context: Context) -> Findings:

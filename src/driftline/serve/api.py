@@ -20,7 +20,7 @@ from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.problems import Problem
 from driftline.serve.requests import NAME, Requests, Row
-from driftline.serve.scores import Answer as Said
+from driftline.serve.scores import Answer
 from driftline.serve.tokens import Tokens
 
 _log = logging.getLogger("driftline.serve")
@@ -28,7 +28,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Answer(Protocol):
+class HttpAnswer(Protocol):
     """The interface that our responses share with Starlette's."""
 
     status_code: int
@@ -37,7 +37,7 @@ class Answer(Protocol):
         """Sends it."""
 
 
-Verbs = dict[str, tuple[str | None, Callable[["HttpCall"], Awaitable[Answer]]]]  # by method: its scope and handler
+Verbs = dict[str, tuple[str | None, Callable[["HttpCall"], Awaitable[HttpAnswer]]]]  # by method: its scope and handler
 
 
 class Api:
@@ -77,17 +77,17 @@ class Api:
 
     # Models.
 
-    async def _list(self, _: HttpCall) -> Answer:
+    async def _list(self, _: HttpCall) -> HttpAnswer:
         return _Json({"models": await self.engine.call(self._statuses)})
 
     def _statuses(self) -> list[dict[str, Any]]:
         return [model.status() for model in self.engine.models.values()]
 
-    async def _get(self, call: HttpCall) -> Answer:
+    async def _get(self, call: HttpCall) -> HttpAnswer:
         name, key = call.name, call.key
         return _Json(await self.engine.call(lambda: self.engine.model(name).status(key)))
 
-    async def _put(self, call: HttpCall) -> Answer:
+    async def _put(self, call: HttpCall) -> HttpAnswer:
         name = call.name
         most = self.engine.limits.text
         if len(name) > most or not self._name.fullmatch(name):
@@ -96,11 +96,11 @@ class Api:
         made, status = await self.engine.call(self.engine.put, name, config)
         return _Json(status, 201 if made else 200)
 
-    async def _delete(self, call: HttpCall) -> Answer:
+    async def _delete(self, call: HttpCall) -> HttpAnswer:
         await self.engine.call(self.engine.delete, call.name)
         return Response(status_code=204)
 
-    async def _export(self, call: HttpCall) -> Answer:
+    async def _export(self, call: HttpCall) -> HttpAnswer:
         name, key = call.name, call.key
         data = await self.engine.call(lambda: self.engine.model(name).export(key))
         file = {"content-disposition": f'attachment; filename="{name}.drift"'}
@@ -108,18 +108,18 @@ class Api:
 
     # Rows.
 
-    async def _predict(self, call: HttpCall) -> Answer:
+    async def _predict(self, call: HttpCall) -> HttpAnswer:
         rows, batch, body = await self._rows("predict", call)
         if self.tokens is not None and any(row.id is not None for row in rows):
             self.tokens.require(call.header(b"authorization"), "write")  # rows that wait are changes
         answers = await self.engine.call(self.engine.predict, call.name, rows, body)
         return _answers(rows, answers, batch)
 
-    async def _learn(self, call: HttpCall) -> Answer:
+    async def _learn(self, call: HttpCall) -> HttpAnswer:
         rows, _, body = await self._rows("learn", call)
         return _Json(await self.engine.call(self.engine.learn, call.name, rows, body))
 
-    async def _forecast(self, call: HttpCall) -> Answer:
+    async def _forecast(self, call: HttpCall) -> HttpAnswer:
         rows, _, _ = await self._rows("forecast", call)
         name = call.name
         answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
@@ -145,32 +145,32 @@ class Api:
 
     # Watching.
 
-    async def _stream(self, call: HttpCall) -> Answer:
+    async def _stream(self, call: HttpCall) -> HttpAnswer:
         stream = await self.events.open(call.name, call.key)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def _metrics(self, _: HttpCall) -> Answer:
+    async def _metrics(self, _: HttpCall) -> HttpAnswer:
         models = await self.engine.call(self._statuses)
         gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
         text = metrics.text(self.engine.counts, models, self.statuses, gauges)
         return Response(text, media_type="text/plain; version=0.0.4")
 
-    async def _healthy(self, _: HttpCall) -> Answer:
+    async def _healthy(self, _: HttpCall) -> HttpAnswer:
         return _Json({"status": "ok"})
 
-    async def _ready(self, _: HttpCall) -> Answer:
+    async def _ready(self, _: HttpCall) -> HttpAnswer:
         if not self.engine.alive:
             raise Problem(503, "the service is stopping, or has failed")
         if not self.engine.leading:
-            raise Problem(503, "another service leads, or the store cannot be reached")
+            raise Problem(503, "another instance is the leader, or the store cannot be reached")
         if self.engine.full:
             raise Problem(503, "the disk is full")
         return _Json({"status": "ready"})
 
-    async def _openapi(self, _: HttpCall) -> Answer:
+    async def _openapi(self, _: HttpCall) -> HttpAnswer:
         return Response(self._contract, media_type="application/json")
 
-    async def _page(self, _: HttpCall) -> Answer:
+    async def _page(self, _: HttpCall) -> HttpAnswer:
         return Response(page.HTML, media_type="text/html", headers=page.HEADERS)
 
 
@@ -205,7 +205,7 @@ class HttpCall:
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
-                raise Problem(400, "the client left before the body was complete")
+                raise Problem(400, "the client disconnected before the body was complete")
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > most:
@@ -242,11 +242,11 @@ class Resource:
                 answer.headers["allow"] = ", ".join(sorted({*self.verbs, *(["HEAD"] if "GET" in self.verbs else [])}))
         except Exception:
             _log.exception("a call failed")
-            answer = _problem(Problem(500, "this should not have happened"))
+            answer = _problem(Problem(500, "internal error"))
         api.statuses[answer.status_code] += 1
         await answer(scope, receive, send)
 
-    def _verb(self, method: str) -> tuple[str | None, Callable[[HttpCall], Awaitable[Answer]]]:
+    def _verb(self, method: str) -> tuple[str | None, Callable[[HttpCall], Awaitable[HttpAnswer]]]:
         found = self.verbs.get("GET" if method == "HEAD" else method)
         if found is not None:
             return found
@@ -282,7 +282,7 @@ def _problem(problem: Problem) -> Response:
     return Response(text, problem.status, headers, "application/problem+json")
 
 
-def _answers(rows: Sequence[Row], answers: list[Said], batch: bool) -> _Json:
+def _answers(rows: Sequence[Row], answers: list[Answer], batch: bool) -> _Json:
     found = []
     for row, (prediction, lower, upper) in zip(rows, answers, strict=True):
         answer: dict[str, Any] = {} if row.id is None else {"id": row.id}

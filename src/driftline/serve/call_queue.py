@@ -34,7 +34,7 @@ class QueuedCall(NamedTuple):
             raise
         except Exception:
             _log.exception("a call failed")
-            return Problem(500, "this should not have happened; nothing was changed")
+            return Problem(500, "internal error; nothing was changed")
 
 
 class CallQueue:

@@ -14,7 +14,7 @@ Folder = Annotated[Path, typer.Argument(help="The service's folder: its log and 
 
 def register(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
-    app.command(short_help="Serve models that learn, over HTTP; nothing acknowledged is lost.")(serve)
+    app.command(short_help="Run models as an HTTP service.")(serve)
     app.command(short_help="Copy a service's folder while it runs.")(backup)
     app.command(short_help="Create an access token for a service.")(token)
 
@@ -32,7 +32,7 @@ def serve(
     timeout: Annotated[float, typer.Option(help="Seconds within which a client must send a body.", min=0.1)] = 30.0,
     waiting: Annotated[int, typer.Option(help="Number of rows per model that may wait for labels.", min=1)] = 100_000,
 ) -> None:
-    """Serve models that learn, over HTTP. What was acknowledged survives kill -9 and loss of power.
+    """Run models as an HTTP service. Acknowledged calls survive kill -9 and power loss.
 
     \b
     Examples:
@@ -77,7 +77,7 @@ def backup(
 def token(
     file: Annotated[Path, typer.Argument(help="The file for --tokens, to which a line is added.")],
     scope: Annotated[str, typer.Option(help="read, write or admin; each includes those before it.")] = "write",
-    name: Annotated[str, typer.Option(help="A name by which to find the line in the file.")] = "",
+    name: Annotated[str, typer.Option(help="A name that identifies the line in the file.")] = "",
 ) -> None:
     """Create a token, print it once, and add its hash to a file. A running service picks it up within seconds.
 

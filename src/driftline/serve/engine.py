@@ -24,7 +24,7 @@ from driftline.serve.unit import Unit
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds of saving allowed between two groups
 _LOOK = 0.5  # seconds between checks of which service leads
-_UNSURE = "the store was lost; whether the call was written is not known: repeat it, by its id"
+_UNSURE = "the connection to the store was lost; the call may or may not have been written: repeat it with its id"
 
 
 class Engine:
@@ -253,7 +253,7 @@ class Engine:
                 try:
                     self._turn(calls)
                 except LostError as error:
-                    _log.error("%s; this service follows until it leads again", error)
+                    _log.error("%s; this service is not the leader until it can take over again", error)
                     self.leading = False
             if self.leading:
                 self._save(seconds=30.0)
@@ -272,10 +272,10 @@ class Engine:
         if due:
             self._looked = now
         if not self.leading:
-            refuse(calls, Problem(503, "another service leads, or the store cannot be reached"))
+            refuse(calls, Problem(503, "another instance is the leader, or the store cannot be reached"))
             self.leading = due and self._lead()
             if self.leading:
-                _log.info("this service leads now", extra={"more": {"entries": self.last}})
+                _log.info("this service is now the leader", extra={"more": {"entries": self.last}})
             return
         try:
             if due:  # a service that only answers questions must also notice that it lost the lead
@@ -285,7 +285,7 @@ class Engine:
             try:
                 self._keep_short() if calls else self._tidy()
             except FullError as error:  # the calls are done, and this will be retried
-                _log.error("the store cannot be kept short: %s", error)
+                _log.error("the store cannot be truncated: %s", error)
         except LostError:
             refuse(calls, Problem(504, _UNSURE))  # calls that were already answered stay answered
             raise

@@ -13,19 +13,19 @@ class Limits(Checked):
 
     Attributes:
         body: bytes of a request's body.
-        rows: of one batch.
-        features: of a row, and of a model.
+        rows: rows of a batch.
+        features: features of a row, and of a model.
         text: characters of a model's name, an id, a key or the name of a feature.
-        models: of one service.
-        keys: of a keyed model.
-        steps: of a model that forecasts.
+        models: models of a service.
+        keys: keys of a keyed model.
+        steps: steps of a model that forecasts.
         waiting: rows of a model that wait for their labels. Beyond that, the oldest are dropped and counted.
-        remembered: labels of a model whose ids are known again.
+        remembered: labels of a model whose ids are remembered, so that a repeated label is recognised.
         queue: calls that wait for the log; further ones are answered with 503.
-        connections: open at the same time.
-        streams: of events, open at the same time.
-        seconds: that a client may take to send a body.
-        entries: of the log after which the models changed longest ago are saved, and the log is cut behind them.
+        connections: open connections.
+        streams: open event streams.
+        seconds: seconds that a client may take to send a body.
+        entries: entries of the log. Beyond that, the models that changed longest ago are saved, and the log is trimmed.
     """
 
     body: Count = 16 * 2**20

@@ -13,16 +13,15 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.delayed import Forecaster
-from driftline.errors import RowRefusedError
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import BatchTable, Row
 from driftline.serve.scores import Answer, ScoredLabel, Scores, summary
-from driftline.serve.unit import Unit, WaitingRow
+from driftline.serve.unit import Unit, WaitingRow, finite_or_none
 
-_REFUSALS = (RowRefusedError, ValueError, TypeError, FloatingPointError)
+_REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
 
 
@@ -124,7 +123,7 @@ class Model:
                 self._refuse_other(row, index, self.ids[row.id], waiting.digest)
                 new.append(index)
             elif row.x is None:
-                raise Problem(404, f"the id {row.id!r} is not known: no row waits under it", row=index, field="id")
+                raise Problem(404, f"no row with the id {row.id!r} is waiting for its label", row=index, field="id")
             else:
                 new.append(index)
         return new
@@ -300,11 +299,11 @@ class Model:
         if not forecaster.n_seen_:
             return [(0.0, None, None)] * len(rows)
         try:
-            said = forecaster.forecast([row.x for row in rows], self.config["level"])
+            predicted = forecaster.forecast([row.x for row in rows], self.config["level"])
         except _REFUSALS as error:
             raise Problem(422, str(error), field="rows") from None
-        ends = [[float(end) if np.isfinite(end) else None for end in side] for side in (said.lower, said.upper)]
-        return list(zip(said.predictions.tolist(), *ends, strict=True))
+        ends = [map(finite_or_none, side.tolist()) for side in (predicted.lower, predicted.upper)]
+        return list(zip(predicted.predictions.tolist(), *ends, strict=True))
 
     def _unit(self, key: str, made: dict[str, Unit]) -> Unit:
         """The unit of a key. A new one is added to ``made``, not to the model."""

@@ -31,13 +31,13 @@ _PROBLEMS = {
     "401": "A token is needed.",
     "403": "The token may not do this.",
     "404": "Unknown model or id.",
-    "408": "The body came too slowly.",
-    "409": "Already known with other content.",
+    "408": "The body arrived too slowly.",
+    "409": "The id or the model already exists, with different content.",
     "413": "Too large.",
-    "415": "Another media type is needed.",
+    "415": "Unsupported media type.",
     "422": "Bad input; the answer names row and field.",
-    "503": "Too busy, stopping, or another service leads; nothing was changed.",
-    "504": "The store was lost, and it is not known whether the call was written. Repeat it with its id.",
+    "503": "Too busy, stopping, or another instance is the leader; nothing was changed.",
+    "504": "The connection to the store was lost; the call may or may not have been written. Repeat it with its id.",
     "507": "The disk is full.",
 }
 

@@ -17,8 +17,8 @@ class Protocol(HttpToolsProtocol):
     """Closes connections whose request is too long or does not begin in time, and holds back answers that nobody reads.
 
     An event of a busy model has some 30 kB. With asyncio's default of 64 KiB, 1,000 idle listeners would take 84 MiB;
-    here :data:`UNSENT` bytes and one part of an answer wait for each. uvicorn itself would wait for the rest of a head for
-    ever, and keep a head of any length.
+    here :data:`UNSENT` bytes and one part of an answer wait for each. uvicorn itself would wait for the rest of a head
+    forever, and keep a head of any length.
 
     Args:
         body: bytes of a request's body.

@@ -22,25 +22,25 @@ class Chunk:
         learned: rows that the model had learned before these, since the service started.
         before: rows that the unit had learned before these.
         key: the key of the unit.
-        said: the predictions, or the run of a table.
+        scored: the labels with their predictions, or the run of a table.
         y: the labels of a table.
     """
 
     learned: int
     before: int
     key: str
-    said: list[ScoredLabel] | Run
+    scored: list[ScoredLabel] | Run
     y: Array | None = None
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The latest rows: number, prediction, interval ends, label, key."""
-        if isinstance(self.said, list):
-            all_rows = [(*outcome.answer, outcome.y) for outcome in self.said]
+        if isinstance(self.scored, list):
+            all_rows = [(*outcome.answer, outcome.y) for outcome in self.scored]
         else:
-            columns = (self.said.predictions, self.said.lower, self.said.upper, self.y)
+            columns = (self.scored.predictions, self.scored.lower, self.scored.upper, self.y)
             plain = zip(*(column[-KEPT:].tolist() for column in columns if column is not None), strict=True)
-            all_rows = [(said, finite_or_none(lower), finite_or_none(upper), y) for said, lower, upper, y in plain]
-        count = len(self.said)
+            all_rows = [(value, finite_or_none(lower), finite_or_none(upper), y) for value, lower, upper, y in plain]
+        count = len(self.scored)
         start = self.before + count - len(all_rows) + 1
         return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]
 
@@ -55,9 +55,9 @@ class Recent:
     def add(self, chunk: Chunk) -> None:
         """Adds the newest rows."""
         self._chunks.append(chunk)
-        self._rows += len(chunk.said)
-        while self._rows - len(self._chunks[0].said) >= KEPT:
-            self._rows -= len(self._chunks.popleft().said)
+        self._rows += len(chunk.scored)
+        while self._rows - len(self._chunks[0].scored) >= KEPT:
+            self._rows -= len(self._chunks.popleft().scored)
 
     def since(self, learned: int, key: str | None) -> list[tuple[Any, ...]]:
         """The rows learned after the given number, of one key or of all."""

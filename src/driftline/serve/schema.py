@@ -47,7 +47,7 @@ def parse(data: bytes) -> Any:
 
 
 def compile_schema(schema: Schema) -> Check:
-    """A function that takes a value and the place where it stands, and raises Problem 422 unless the value fits."""
+    """A function that takes a value and its place in the request, and raises Problem 422 unless the value fits."""
     if unknown := schema.keys() - _KNOWN:
         raise ValueError(f"schema: {', '.join(sorted(unknown))} cannot be checked")
     if "anyOf" in schema:

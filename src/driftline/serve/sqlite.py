@@ -51,10 +51,8 @@ class SqliteStore(Store):
         os.close(self._lock)
 
     def _read(self, query: str, *values: Any) -> list[Any]:
-        try:
+        with _explained(self.path):
             return self._db.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise _damaged(self.path, error) from error
 
     def _stream(self, query: str) -> Iterator[Any]:
         with _explained(self.path):
@@ -106,8 +104,4 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: Exception) -> StoreError:
-    return StoreError(f"{path}: damaged, or not a service's log: {error}")
+        raise StoreError(f"{path}: damaged, or not a service's log: {error}") from error

@@ -73,8 +73,8 @@ class Unit:
         if isinstance(self.learner, Forecaster):
             if not self.learner.n_seen_:
                 return x, (0.0, None, None)
-            said = self.learner.forecast([x], self.level)
-            return x, _answer(float(said.predictions[0]), float(said.lower[0]), float(said.upper[0]))
+            predicted = self.learner.forecast([x], self.level)
+            return x, _answer(float(predicted.predictions[0]), float(predicted.lower[0]), float(predicted.upper[0]))
         ticket = self.learner.ask(x, ahead)
         return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
 

@@ -1,9 +1,9 @@
 """Detects damage in SQLite's write-ahead log that SQLite itself ignores.
 
 SQLite reads the log up to the first frame whose checksum is wrong, and drops the rest: a transaction that was being written
-when the power failed. It does the same where an earlier frame was damaged later, and would lose what was acknowledged. With
-``synchronous=FULL`` a transaction is on disk before the next one begins. So, if a complete transaction follows the one with
-the wrong frame, that frame was sound once. The format: https://www.sqlite.org/fileformat.html#the_write_ahead_log
+when the power failed. It does the same if an earlier frame was damaged later, and would lose acknowledged calls. With
+``synchronous=FULL`` a transaction is on disk before the next one begins. So if a complete transaction follows the one with
+the wrong frame, that frame was once valid. The format: https://www.sqlite.org/fileformat.html#the_write_ahead_log
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HEADER, _FRAME = 32, 24
 
 
 def check(database: Path) -> None:
-    """Raises StoreError where the middle of a database's write-ahead log is damaged."""
+    """Raises StoreError if the middle of a database's write-ahead log is damaged."""
     path = database.with_name(database.name + "-wal")
     if not path.exists() or path.stat().st_size < _HEADER:
         return
@@ -39,7 +39,7 @@ def check(database: Path) -> None:
                 wrong = wrong or number
                 continue
             if ended:
-                raise StoreError(f"{path}: damaged at frame {wrong}, which complete transactions follow")
+                raise StoreError(f"{path}: damaged at frame {wrong}, before complete transactions")
             if not wrong:
                 sound = _sums(frame[:8], *sound, order)
                 sound = _sums(frame[_FRAME:], *sound, order)

@@ -26,7 +26,7 @@ Places = list[tuple[int, WaitingRow]]  # of rows in a batch
 
 
 @dataclass(frozen=True)
-class Task:
+class FollowCall:
     """The arguments of :func:`driftline.spark.follow`, which explains them."""
 
     learner: Learner
@@ -39,14 +39,14 @@ class Task:
     alarms: bool = False
 
     def new_bucket(self) -> Bucket:
-        """Without models. Waiting rows go through the fleet without a label: its models must skip them."""
+        """A bucket without models. Waiting rows pass through the fleet without a label, so its models must skip them."""
         learner = self.learner.clone().set_params(missing="skip") if self.id else self.learner
         return Bucket(new_fleet(learner, self.level, self.alarms))
 
 
 @dataclass
 class Bucket:
-    """The keys whose hashes have one remainder.
+    """The keys whose hashes have the same remainder.
 
     Attributes:
         fleet: the models.
@@ -62,50 +62,50 @@ class Bucket:
 
     @classmethod
     def of(cls, parts: Sequence[str]) -> Bucket:
-        """The bucket that ``parts`` were made of."""
+        """Inverts :meth:`parts`."""
         rest = json.loads(parts[1])
         waiting = {(key, name): row for key, name, row in rest.pop("waiting")}
         return cls(from_bytes(as_bytes(parts[0])), waiting=waiting, **rest)
 
     def parts(self) -> Parts:
-        """As text, in the order of ``PARTS``."""
+        """The bucket as texts, in the order of ``PARTS``."""
         waiting = [(*place, row) for place, row in self.waiting.items()]
         rest = {"hashes": self.hashes, "seen": self.seen, "waiting": waiting}
         return as_text(self.fleet.to_bytes()), json.dumps(rest)
 
-    def run(self, task: Task, batch: pa.RecordBatch) -> pa.Table:
-        """Predicts and learns rows in their order; returns them with the added columns, and after them those of alarms."""
-        columns, learner = task.columns, self.fleet._learner
+    def run(self, call: FollowCall, batch: pa.RecordBatch) -> pa.Table:
+        """Predicts and learns rows in their order; returns them with the added columns, followed by the rows of alarms."""
+        columns, learner = call.columns, self.fleet._learner
         keys, hashes = (batch.column(name).to_pylist() for name in (columns.key, HASH))
         batch = batch.drop_columns([HASH])
         X, labels = columns.features_of(batch, learner), columns.labels(batch, learner)
-        asked, answered = self._match(task, batch, X, labels) if task.id is not None else ([], [])
-        found = self.fleet.run(keys, columns.table(X), labels, level=task.level)
+        asked, answered = self._match(call, batch, X, labels) if call.id is not None else ([], [])
+        found = self.fleet.run(keys, columns.table(X), labels, level=call.level)
         self._note(keys, hashes)
-        added = added_columns(found, task.level)
-        if task.id is not None:
+        added = added_columns(found, call.level)
+        if call.id is not None:
             added["prediction"] = pa.array(_settled(found.predictions.copy(), asked, answered))
-        if task.idle is not None:
-            self._let_go(dict(zip(keys, _as_numbers(batch.column(columns.order)), strict=True)), task.idle)
+        if call.idle is not None:
+            self._let_go(dict(zip(keys, _as_numbers(batch.column(columns.order)), strict=True)), call.idle)
         out = pa.table({**dict(zip(batch.schema.names, batch.columns, strict=True)), **added})
-        if not task.alarms:
+        if not call.alarms:
             return out
         both = pa.concat_tables([out, out.take(pa.array(found.alarms))])
         return both.append_column("alarm", pa.array(np.arange(len(both)) >= len(out)))
 
     def _note(self, keys: list[Any], hashes: list[int]) -> None:
-        """The hashes of new keys."""
+        """Stores the hashes of new keys."""
         if new := self.fleet.keys_[len(self.hashes) :]:
             known = dict(zip(keys, hashes, strict=True))
             self.hashes += [known[key] for key in new]
 
-    def _match(self, task: Task, batch: pa.RecordBatch, X: Array, labels: Array) -> tuple[Places, Places]:
+    def _match(self, call: FollowCall, batch: pa.RecordBatch, X: Array, labels: Array) -> tuple[Places, Places]:
         """The rows that begin to wait, and those that supply the label of a waiting row and get its features in ``X``."""
-        where, names = task.columns.where, (task.columns.key, task.id)
-        if nulls := batch.column(task.id).null_count:
-            raise ValueError(f"{where}: the column {task.id!r} has {nulls} null values among {len(batch)} rows")
+        where, names = call.columns.where, (call.columns.key, call.id)
+        if nulls := batch.column(call.id).null_count:
+            raise ValueError(f"{where}: the column {call.id!r} has {nulls} null values among {len(batch)} rows")
         asked, answered = [], []
-        unusable = ~np.isfinite(X) if task.learner.missing == "raise" else np.zeros(X.shape, dtype=bool)
+        unusable = ~np.isfinite(X) if call.learner.missing == "raise" else np.zeros(X.shape, dtype=bool)
         places = zip(*(map(str, batch.column(name).to_pylist()) for name in names), strict=True)
         for row, (place, is_asked) in enumerate(zip(places, np.isnan(labels), strict=True)):
             if not is_asked and place in self.waiting:
@@ -113,7 +113,7 @@ class Bucket:
                 X[row] = answered[-1][1][:-1]
                 continue
             if unusable[row].any():
-                name = task.columns.features[int(unusable[row].argmax())]
+                name = call.columns.features[int(unusable[row].argmax())]
                 raise ValueError(
                     f"{where}: the column {name!r} is null or not finite for the id {place[1]!r}, which did not wait"
                 )
@@ -143,7 +143,7 @@ class Bucket:
 
 
 def divided(parts: Sequence[str], buckets: int) -> Iterator[tuple[int, Parts]]:
-    """Divides the keys of a bucket among new ones: the number and the parts of each that gets any."""
+    """Divides the keys of a bucket among new buckets; yields the number and the parts of each that gets any."""
     numbers = [hashed % buckets for hashed in Bucket.of(parts).hashes]
     for number in sorted(set(numbers)):
         bucket = Bucket.of(parts)
@@ -152,7 +152,7 @@ def divided(parts: Sequence[str], buckets: int) -> Iterator[tuple[int, Parts]]:
 
 
 def merged(buckets: Sequence[Bucket]) -> Bucket:
-    """One bucket of several that have no key in common."""
+    """Merges buckets that have no key in common."""
     return Bucket(
         Fleet.merge(bucket.fleet for bucket in buckets),
         [hashed for bucket in buckets for hashed in bucket.hashes],

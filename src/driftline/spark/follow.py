@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 from driftline.base.learner import Learner
 from driftline.base.rules import BOOLEAN, number, whole
 from driftline.fleet.core import has_fixed_size
-from driftline.spark.bucket import PARTS, Bucket, Task, divided, merged
+from driftline.spark.bucket import PARTS, Bucket, FollowCall, divided, merged
 from driftline.spark.packing import BUCKET, HASH, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
 from driftline.spark.rows import Columns, columns_of, output_schema
 from driftline.spark.settings import require_same, settings_of
@@ -92,33 +92,33 @@ def follow(
         raise ValueError(f"{columns.where}: the keys in {key!r} must be texts or whole numbers, got {kind}; cast them first")
     options: dict[str, Any] = {"level": level, "id": id, "idle": _idle(idle, stream, columns), "alarms": alarms}
     settings = settings_of(learner, columns, stream.schema, buckets=buckets, **options)
-    task = Task(learner.clone(), columns, buckets, settings, **options)
-    _require_ids(task, stream)
+    call = FollowCall(learner.clone(), columns, buckets, settings, **options)
+    _require_ids(call, stream)
     schema = output_schema(stream, columns, learner, level, alarms)
     stream.sparkSession.conf.set(_STORE, _ROCKS)
     hashed = F.hash(F.col(key))
     rows = stream.withColumn(HASH, hashed).withColumn(BUCKET, F.pmod(hashed, F.lit(buckets)))
     packed = rows.repartition(BUCKET).mapInArrow(pack, StructType([_NUMBER, StructField(PACKED, BinaryType())]))
     learned = packed.groupBy(NUMBER).transformWithStateInPandas(
-        statefulProcessor=_Follower(task),
+        statefulProcessor=_Follower(call),
         outputStructType=StructType([StructField(PACKED, BinaryType())]),
         outputMode="Append",
         timeMode="None",
-        initialState=None if start is None else _states(stream.sparkSession, start, task),
+        initialState=None if start is None else _states(stream.sparkSession, start, call),
     )
     return learned.mapInArrow(unpack, schema)
 
 
-def _states(spark: SparkSession, checkpoint: str, task: Task) -> Any:
-    """The states of a checkpoint, divided among the buckets; raises where they are not for this task."""
-    where, buckets = task.columns.where, task.buckets
+def _states(spark: SparkSession, checkpoint: str, call: FollowCall) -> Any:
+    """The states of a checkpoint, divided among the buckets; raises ValueError if they belong to another call."""
+    where, buckets = call.columns.where, call.buckets
     try:
         old = spark.read.format("statestore").option("stateVarName", "fleet").load(checkpoint)
         kept = old.where(F.col(f"key.{NUMBER}") == SETTINGS).select("value.settings").collect()
     except Exception as error:
         raise ValueError(f"{where}: start is {checkpoint!r}, which is no checkpoint of follow: {error}") from error
     for row in kept:
-        require_same(where, row[0], task.settings, apart_from=["the number of buckets"])
+        require_same(where, row[0], call.settings, apart_from=["the number of buckets"])
 
     def divide(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -145,23 +145,23 @@ def _idle(idle: Any, stream: DataFrame, columns: Columns) -> float | None:
     return float(number(gt=0).require(columns.where, "idle", seconds))
 
 
-def _require_ids(task: Task, stream: DataFrame) -> None:
-    if task.id is None:
+def _require_ids(call: FollowCall, stream: DataFrame) -> None:
+    if call.id is None:
         return
-    where = task.columns.where
-    if task.id not in stream.columns:
-        raise ValueError(f"{where}: id is {task.id!r}, but the columns are {', '.join(stream.columns)}")
-    if not has_fixed_size(task.learner):
-        raise ValueError(f"{where}: late labels (id=) need a learner of fixed size, not {type(task.learner).__name__}")
-    if task.level is not None:
+    where = call.columns.where
+    if call.id not in stream.columns:
+        raise ValueError(f"{where}: id is {call.id!r}, but the columns are {', '.join(stream.columns)}")
+    if not has_fixed_size(call.learner):
+        raise ValueError(f"{where}: late labels (id=) need a learner of fixed size, not {type(call.learner).__name__}")
+    if call.level is not None:
         raise ValueError(f"{where}: level cannot be combined with id: a fleet keeps no intervals for waiting rows")
 
 
 class _Follower(StatefulProcessor):
-    """Takes the rows of one bucket through its fleet."""
+    """Passes the rows of one bucket through its fleet."""
 
-    def __init__(self, task: Task) -> None:
-        self._task, self._settings = task, json.dumps(task.settings)
+    def __init__(self, call: FollowCall) -> None:
+        self._call, self._settings = call, json.dumps(call.settings)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Opens the state: the settings, and the parts of a bucket."""
@@ -170,32 +170,32 @@ class _Follower(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
         """Predicts and learns the rows of one batch.
 
-        A bucket that is new cannot know that a checkpoint has other settings: one that every batch visits does.
+        A new bucket cannot tell whether the checkpoint has other settings, so every batch visits the bucket that can.
         """
-        bucket = self._kept() or self._task.new_bucket()
+        bucket = self._kept() or self._call.new_bucket()
         if key[0] == SETTINGS:
             self._state.update((self._settings, *[""] * len(PARTS)))
             return
-        batch = in_order((value for part in rows for value in part[PACKED]), self._task.columns.order)
-        found = bucket.run(self._task, batch)
+        batch = in_order((value for part in rows for value in part[PACKED]), self._call.columns.order)
+        found = bucket.run(self._call, batch)
         self._state.update((self._settings, *bucket.parts()))
         for start in range(0, len(found), _AT_ONCE):
             yield pd.DataFrame({PACKED: [to_value(found.slice(start, _AT_ONCE))]})
 
     def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:  # noqa: N802
-        """Puts together the parts that earlier buckets have for this one."""
+        """Merges the parts of earlier buckets that belong to this one."""
         buckets = [Bucket.of(parts) for parts in initialState[list(PARTS)].itertuples(index=False)]
         kept = self._kept()
         self._state.update((self._settings, *merged(buckets if kept is None else [kept, *buckets]).parts()))
 
     def _kept(self) -> Bucket | None:
-        """What the last batch left; raises where that was with other settings."""
+        """The bucket after the last batch; raises ValueError if that had other settings."""
         found = self._state.get()  # None before the first batch; exists() would read the whole state a second time
         if found is None:
             return None
         settings, *parts = found
         if settings != self._settings:
-            require_same(self._task.columns.where, settings, self._task.settings)
+            require_same(self._call.columns.where, settings, self._call.settings)
         return Bucket.of(parts) if any(parts) else None
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""The forms in which rows and models pass through Spark.
+"""Converts rows and models to values that pass through Spark quickly.
 
-Spark takes rows one by one to a stateful operator in Python, which costs far more than learning them. So the rows of a
-bucket are put into one binary value before, in Arrow's format, and taken out of it after. The state is text, because Spark
-takes bytes to Python one by one, and text as a whole.
+Spark passes rows to a stateful operator in Python one by one, which costs far more than learning them. So the rows of a
+bucket are packed into one binary value, in Arrow's format, and unpacked in the operator. The state is text, because Spark
+converts binary values to Python byte by byte, but text as a whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from driftline.tables.inputs import Array
 
 BUCKET, HASH = "__driftline_bucket", "__driftline_hash"  # columns of the rows: where they go, and the hash of the key
-NUMBER, PACKED = "bucket", "rows"  # no underscores: Spark names such columns anew on their way to a stateful operator
+NUMBER, PACKED = "bucket", "rows"  # no underscores: Spark renames such columns on their way to a stateful operator
 SETTINGS = -1  # the number of a bucket without rows, which every batch visits
 
 _AT_ONCE = 1 << 18  # rows that a task holds before it passes them on
@@ -65,14 +65,14 @@ def to_value(rows: pa.Table) -> bytes:
 
 
 def in_order(values: Iterable[bytes], order: str) -> pa.RecordBatch:
-    """All rows in some values as one batch, sorted by a column; missing values come last."""
+    """All rows of several values as one batch, sorted by a column; missing values come last."""
     table = pa.concat_tables(pa.ipc.open_stream(value).read_all() for value in values)
     table = table.take(pc.sort_indices(table, sort_keys=[(order, "ascending")])).combine_chunks()
     return table.to_batches()[0]
 
 
 def as_text(data: bytes) -> str:
-    """Bytes as ASCII: the low seven bits of each, and then the high bits of seven bytes in one character."""
+    """Bytes as ASCII: the low seven bits of each byte, then the high bits of every seven bytes as one character."""
     values = np.frombuffer(data, np.uint8)
     padded = np.zeros((7, -(-len(values) // 7)), np.uint8)
     padded.ravel()[: len(values)] = values >> 7
@@ -81,7 +81,7 @@ def as_text(data: bytes) -> str:
 
 
 def as_bytes(text: str) -> bytes:
-    """The bytes that ``as_text`` was given."""
+    """Inverts :func:`as_text`."""
     values = np.frombuffer(text.encode("ascii"), np.uint8)
     count = len(values) * 7 // 8
     high: Array = (values[count:] >> _BITS << 7).ravel()[:count]

@@ -15,6 +15,7 @@ from pyspark.sql.types import AtomicType, BooleanType, DoubleType, NumericType, 
 
 from driftline.base import levels
 from driftline.base.learner import Learner
+from driftline.base.model import as_objects
 from driftline.fleet import Fleet
 from driftline.fleet.run import FleetRun
 from driftline.tables.inputs import Array, Table
@@ -22,7 +23,7 @@ from driftline.tables.inputs import Array, Table
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of a DataFrame that a verb uses; ``key`` is None where there is one model of all rows."""
+    """The columns of a DataFrame that a verb uses; ``key`` is None if one model learns all rows."""
 
     where: str
     key: str | None
@@ -31,7 +32,7 @@ class Columns:
     label: str
 
     def require(self, df: DataFrame, learner: Learner, stream: bool = False) -> None:
-        """Raises on the driver where a column is not there, or is of a type that no model takes."""
+        """Raises ValueError or TypeError, on the driver, if a column is missing or has a type that no model takes."""
         where = self.where
         if not isinstance(df, DataFrame):
             raise TypeError(f"{where}: the rows must be a DataFrame of Spark, got {type(df).__module__}.{type(df).__name__}")
@@ -80,7 +81,7 @@ class Columns:
         return Table(features, len(features), len(self.features), list(self.features), self.where)
 
     def _require_finite(self, batch: pa.RecordBatch, names: Sequence[str], values: Array) -> None:
-        """Raises for NaN and infinity, with the column and the row's place."""
+        """Raises ValueError for NaN and infinity, with the column and the row's place."""
         if not np.isfinite(values).all():
             row, j = np.argwhere(~np.isfinite(values))[0].tolist()
             places = [name for name in (self.key, self.order) if name is not None]
@@ -95,9 +96,7 @@ class Columns:
             if learner.missing == "raise":
                 self._require_finite(batch, [self.label], labels[:, None])
             return labels
-        out = np.empty(len(batch), dtype=object)
-        out[:] = column.to_pylist()
-        return out
+        return as_objects(column.to_pylist())
 
 
 def columns_of(where: str, key: str | None, order: str, features: Sequence[str], label: str) -> Columns:
@@ -128,7 +127,7 @@ def output_schema(
 
 
 def new_fleet(learner: Learner, level: float | None, alarms: bool = False) -> Fleet:
-    """A fleet as a task has it: tasks are the threads."""
+    """A fleet for one task, with one thread, because Spark runs tasks in parallel."""
     return Fleet(learner, named=True, jobs=1, intervals=level is not None, alarms=alarms)
 
 
@@ -140,7 +139,7 @@ def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:
 
 
 def _twice(names: Iterable[str]) -> str | None:
-    """A name that is there more than once."""
+    """The first name that occurs more than once."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 

@@ -17,10 +17,10 @@ Settings = dict[str, Any]
 
 
 def settings_of(learner: Learner, columns: Columns, types: StructType, **options: Any) -> Settings:
-    """Plain values for JSON, by the names that an error has for them.
+    """Plain values for JSON, by the names that error messages use.
 
-    ``options`` are those of :func:`driftline.spark.follow`. A level and ``idle`` may take other values in a later call, but
-    not come or go.
+    ``options`` are those of :func:`driftline.spark.follow`. A level and ``idle`` may have other values in a later call, but
+    cannot be added or removed.
     """
     assert columns.key is not None
     try:
@@ -44,7 +44,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
 
 
 def require_same(where: str, kept: str, settings: Settings, apart_from: Collection[str] = ()) -> None:
-    """Raises ValueError where a checkpoint has other settings, and says which."""
+    """Raises ValueError, naming the setting, if a checkpoint has other settings."""
     was = json.loads(kept)
     for name, now in settings.items():
         if name in apart_from or was.get(name) == now:
