@@ -190,7 +190,7 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
                 InUse use(self);
                 const double error = y - ticket.asked.prediction;
                 if (self.coverage().noted > ticket.asked.interval_basis.labels + 1)
-                    judge(self.coverage(), error * error, ticket.asked.interval_basis);
+                    coverage_engine().judge(self.coverage(), error * error, ticket.asked.interval_basis);
                 else
                     set_lateness(self, 0);
             },

@@ -6,6 +6,7 @@
 #include "one_row.hpp"
 #include "sparse.hpp"
 
+#include "driftline/engine.hpp"
 #include "driftline/base/asked.hpp"
 
 namespace driftline::bindings {
@@ -105,7 +106,8 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     catch_up(self.coverage());
     const Status status = learn();
     if (status == Status::done)
-        judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction), asked.interval_basis);
+        coverage_engine().judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction),
+                                asked.interval_basis);
     return status;
 }
 

@@ -12,6 +12,7 @@ extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
 extern const TreesEngine engine_trees;
+extern const CoverageEngine engine_coverage;
 extern const KernelEngine engine_kernel;
 } // namespace baseline
 #ifdef DRIFTLINE_HAS_AVX2
@@ -20,6 +21,7 @@ extern const Engine<double> engine_double;
 extern const Engine<float> engine_float;
 extern const MixingEngine engine_mixing;
 extern const TreesEngine engine_trees;
+extern const CoverageEngine engine_coverage;
 extern const KernelEngine engine_kernel;
 } // namespace avx2
 #endif
@@ -39,41 +41,16 @@ const bool avx2_chosen = use_avx2();
 
 const char* instruction_set() { return avx2_chosen ? "avx2" : "baseline"; }
 
-template <> const Engine<double>& engine<double>() {
 #ifdef DRIFTLINE_HAS_AVX2
-    if (avx2_chosen)
-        return avx2::engine_double;
+#define DRIFTLINE_CHOSEN(table) (avx2_chosen ? avx2::table : baseline::table)
+#else
+#define DRIFTLINE_CHOSEN(table) baseline::table
 #endif
-    return baseline::engine_double;
-}
-template <> const Engine<float>& engine<float>() {
-#ifdef DRIFTLINE_HAS_AVX2
-    if (avx2_chosen)
-        return avx2::engine_float;
-#endif
-    return baseline::engine_float;
-}
-
-const MixingEngine& mixing_engine() {
-#ifdef DRIFTLINE_HAS_AVX2
-    if (avx2_chosen)
-        return avx2::engine_mixing;
-#endif
-    return baseline::engine_mixing;
-}
-const TreesEngine& trees_engine() {
-#ifdef DRIFTLINE_HAS_AVX2
-    if (avx2_chosen)
-        return avx2::engine_trees;
-#endif
-    return baseline::engine_trees;
-}
-const KernelEngine& kernel_engine() {
-#ifdef DRIFTLINE_HAS_AVX2
-    if (avx2_chosen)
-        return avx2::engine_kernel;
-#endif
-    return baseline::engine_kernel;
-}
+template <> const Engine<double>& engine<double>() { return DRIFTLINE_CHOSEN(engine_double); }
+template <> const Engine<float>& engine<float>() { return DRIFTLINE_CHOSEN(engine_float); }
+const MixingEngine& mixing_engine() { return DRIFTLINE_CHOSEN(engine_mixing); }
+const TreesEngine& trees_engine() { return DRIFTLINE_CHOSEN(engine_trees); }
+const CoverageEngine& coverage_engine() { return DRIFTLINE_CHOSEN(engine_coverage); }
+const KernelEngine& kernel_engine() { return DRIFTLINE_CHOSEN(engine_kernel); }
 
 } // namespace driftline

@@ -54,6 +54,9 @@ constinit const MixingEngine engine_mixing = {&discount_losses, &weigh};
 extern const TreesEngine engine_trees;
 constinit const TreesEngine engine_trees = {&best_split, &find_leaves, &find_bins};
 
+extern const CoverageEngine engine_coverage;
+constinit const CoverageEngine engine_coverage = {&judge};
+
 extern const KernelEngine engine_kernel;
 constinit const KernelEngine engine_kernel = {&similarities, &self_similarity, &solve_lower, &solve_lower_transposed,
                                               &drop_coordinate};

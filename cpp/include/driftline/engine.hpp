@@ -23,6 +23,11 @@ struct TreesEngine {
     void (*find_bins)(const Edges* edges, const float* row, Index columns, std::uint8_t* to);
 };
 
+// What a late label does to the intervals; see late_coverage.hpp.
+struct CoverageEngine {
+    void (*judge)(Coverage&, double square, const IntervalBasis&);
+};
+
 template <class T> struct Engine {
     Status (*learn)(SecondOrderState<T>&, double y, double weight, double& prediction);
     Status (*predict)(SecondOrderState<T>&, double& prediction, double* s); // s may be null
@@ -44,5 +49,6 @@ const char* instruction_set();
 template <class T> const Engine<T>& engine();
 const MixingEngine& mixing_engine();
 const TreesEngine& trees_engine();
+const CoverageEngine& coverage_engine();
 
 } // namespace driftline
