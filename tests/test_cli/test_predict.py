@@ -49,7 +49,7 @@ def test_each_row_is_predicted_as_so_many_rows_ahead(capsys, tmp_path, delay):
 
 
 def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsys, tmp_path):
-    """Labels are so many rows late, however many of the labels in between are missing."""
+    """The delay counts rows, whether or not the labels in between are missing."""
     frame = series()
     frame.loc[[380, 382, 384, 385, 386], "load"] = np.nan
     state = trained(capsys, tmp_path, frame[:390], "--delay", 5)
