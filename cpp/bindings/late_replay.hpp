@@ -88,13 +88,8 @@ template <class Core> class LateReplay {
             return batch_.skip ? Status::done : Status::bad_value;
         } else {
             asked.interval_basis = {};
-            double lower = 0, upper = 0;
-            Outputs out;
-            out.predictions = &asked.prediction;
-            out.lower = &lower;
-            out.upper = &upper;
-            out.interval_basis = &asked.interval_basis;
-            asked.labels = self_.sums().rows;
+            double ends[2] = {};
+            Outputs out = recorded(self_, asked, ends);
             return self_.replay(one_row(batch_, t, false), out);
         }
     }

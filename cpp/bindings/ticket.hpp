@@ -80,15 +80,21 @@ template <class Core> void set_lateness(Core& self, Index late) {
         self.coverage().late = late;
 }
 
-// Predicts the row that was read, and records the prediction.
-template <class Core> Status ask(Core& self, Asked& asked) {
-    double lower = 0, upper = 0;
+// Outputs that record the prediction of one row. `ends` shows that an interval is needed, and is not written.
+template <class Core> Outputs recorded(Core& self, Asked& asked, double (&ends)[2]) {
     Outputs out;
     out.predictions = &asked.prediction;
-    out.lower = &lower;
-    out.upper = &upper;
+    out.lower = &ends[0];
+    out.upper = &ends[1];
     out.interval_basis = &asked.interval_basis;
     asked.labels = self.sums().rows;
+    return out;
+}
+
+// Predicts the row that was read, and records the prediction.
+template <class Core> Status ask(Core& self, Asked& asked) {
+    double ends[2] = {};
+    Outputs out = recorded(self, asked, ends);
     if constexpr (requires { self.ask(asked, out); })
         return self.ask(asked, out);
     else

@@ -113,7 +113,8 @@ DRIFTLINE_INLINE double exceeded_by(const Coverage& c, double share) {
 // The limits of a debt, in units of those without batches: where a row repays less, more has to be kept.
 inline double debt_scale(const Coverage& c) { return at_least(1, repaid / 0.5 * static_cast<double>(rows_at_once(c))); }
 
-// Counts a row that was asked when so many labels were known. Before the first label, rows wait however labels come.
+// Counts a late row by the number of labels that were known when it was asked. Rows asked before the first label do not
+// count: they wait however labels come.
 inline void count_in_batch(Coverage& c, Index labels) {
     if (labels != c.origin) {
         c.origin = labels;
