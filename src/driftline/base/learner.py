@@ -121,9 +121,9 @@ class Learner(Model, Saved):
         """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
         core = self._direct
         if core is not None:
-            prediction = core.predict(x)
+            prediction: float | None = core.predict(x)  # an array if rows have several labels
             if prediction is not None:
-                return prediction  # type: ignore[no-any-return]  # an array where a row has several labels
+                return prediction
         out = Outputs(replay.room(self, 1))
         careful.predict(self, x, f"{type(self).__name__}.predict_one", out)
         said = out.predictions[0]
@@ -237,7 +237,8 @@ class Learner(Model, Saved):
 
     def predict(self, X: Any) -> Array:
         """Predicts many rows, each as if it were the next one; :class:`driftline.Forecaster` looks further ahead."""
-        return self._predicted(X, "predict").predictions  # type: ignore[no-any-return]
+        predictions: Array = self._predicted(X, "predict").predictions
+        return predictions
 
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
         """The interval ends (lower, upper) for many rows, each as if it were the next one."""
