@@ -171,14 +171,14 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
              arg("rows"),
              nb::sig("def run_late(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, "
                      "ahead: int, rows: LateRows) -> Status"),
-             "Predicts each row when the labels through `ahead` rows before it are known; LateRows says how far it went.")
+             "Predicts each row when the labels through `ahead` rows before it are known; LateRows holds the progress.")
         .def(
             "catch_up",
             [](Core& self) {
                 InUse use(self);
                 catch_up(self.coverage());
             },
-            "Makes ready for a row whose score is not the one that counts.")
+            "Call it before a late row is learned: `judge` then replaces the score of that step.")
         .def(
             "judge",
             [](Core& self, const Ticket& ticket, double y) {
@@ -189,7 +189,8 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
                 else
                     set_lateness(self, 0);
             },
-            arg("ticket"), arg("y"), "Judges what the ticket said, after its row was learned; see `catch_up`.")
+            arg("ticket"), arg("y"),
+            "Scores the ticket's prediction and interval, after its row was learned; see `catch_up`.")
         .def_prop_ro("late", [](Core& self) { return self.coverage().late; });
 }
 

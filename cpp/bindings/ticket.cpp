@@ -146,9 +146,9 @@ void bind_ticket(nb::module_& m) {
             },
             arg("x").none(), arg("model"), arg("parts"),
             nb::sig("def around(self, x: object, model: int, parts: object) -> typing.Any"),
-            "A ticket that says the same about a row of a model which this one's is part of.")
+            "The same prediction as a ticket of the enclosing model.")
         .def("ends", &ends, arg("level"), nb::sig("def ends(self, level: Level) -> tuple[float, float]"));
-    nb::class_<LateRows>(m, "LateRows", "How far rows whose labels come late are on their way through a model.")
+    nb::class_<LateRows>(m, "LateRows", "The progress of a replay with late labels.")
         .def(
             "__init__",
             [](LateRows* self, const std::vector<const Ticket*>& tickets) {

@@ -58,10 +58,9 @@ nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone,
     return chain.look(z, alone, ahead) ? out : nb::none();
 }
 
-// Transforms rows into `out`. Rows that are not `whole` become NaN, and `learned` rows become part of the stream. After the
-// first learned row, rows with a missing value do so too, with the values that they have; `started` says whether there was a
-// learned row before this call. Returns the first row that leaves the range, unless such rows are skipped, else the number
-// of rows.
+// Transforms rows into `out`. Rows that are not `whole` become NaN. `learned` rows enter the history; after the first of
+// them, rows with a missing value enter it too, with the values that they have. `started` says whether a row was learned
+// before this call. Returns the first row that leaves the range, unless such rows are skipped, or else the number of rows.
 Index run(HeldChain& self, Rows x, Mask whole, std::optional<Mask> learned, std::optional<Vector> y, OutTable out, bool skip,
           bool alone, bool started) {
     auto& chain = self.chain;
@@ -125,7 +124,8 @@ void bind_transforms(nb::module_& m) {
                                                arg("label_lags"), arg("lags"));
     nb::class_<Polynomial, Transform>(m, "Polynomial")
         .def(nb::init<Index, Index>(), arg("inputs"), arg("degree"))
-        .def("products", &products, "For each product the place of an earlier one, or -1, and the feature it is times.");
+        .def("products", &products,
+             "For each product: the index of the product that it extends, or -1, and the feature that multiplies it.");
     nb::class_<RandomFourier, Transform>(m, "RandomFourier")
         .def(
             "__init__",

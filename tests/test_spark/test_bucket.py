@@ -44,7 +44,7 @@ def batch(rows):
     ("rows", "words"),
     [
         ([("s0", 0, 1.0, None, "o1"), ("s0", 1, 2.0, None, "o1")], "the id 'o1' of the key 's0' is already waiting"),
-        ([("s0", 0, None, 3.0, "o1")], "the column 'a' is null or not finite for the id 'o1', which did not wait"),
+        ([("s0", 0, None, 3.0, "o1")], "the column 'a' is null or not finite for the id 'o1', whose row is not waiting"),
         ([("s0", 0, np.inf, None, "o1")], "the column 'a' is null or not finite for the id 'o1'"),
         ([("s0", 0, 1.0, None, None)], "the column 'id' has 1 null values among 1 rows"),
     ],

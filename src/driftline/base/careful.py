@@ -92,11 +92,11 @@ def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
     where = f"{type(learner).__name__}.tell"
-    tickets.refuse_unfit(learner, ticket, where)
+    tickets.check_ticket(learner, ticket, where)
     learner._mark()
-    inner, known = ticket, None
+    inner, updated = ticket, None
     if isinstance(ticket.x, tickets.Columns):
-        x, known, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
+        x, updated, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     told = partial(setattr, ticket, "told", True)
@@ -104,7 +104,9 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         _pass_over(learner, checked, told)
         return
     core = learner._core
-    if checked is None or (core is not None and known is None and _step(learner, checked.batch, partial(core.tell, inner))):
+    if checked is None or (
+        core is not None and updated is None and _step(learner, checked.batch, partial(core.tell, inner))
+    ):
         told()
         return
     attempt = copy.copy(inner)  # some parts may be told before another refuses
@@ -114,8 +116,8 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         learner._mark()
         assert learner._core is not None
         done = _step(learner, checked.batch, partial(learner._core.tell, attempt))
-        lost = 0 if done else learner._tell_block(attempt, checked.batch)
-        _settle(learner, transaction.before, lost, known)
+        skipped = 0 if done else learner._tell_block(attempt, checked.batch)
+        _finish(learner, transaction.before, skipped, updated)
         stability.warn_of_memory(learner)
         _end(transaction, told)
 
@@ -130,13 +132,13 @@ def _uninterrupted(*calls: Callable[[], None]) -> None:
     list(map(call, calls))
 
 
-def _settle(learner: Learner, before: dict[str, Any], lost: int, known: Intake | None) -> None:
-    """Finishes a row: stores the column encoding of a learned row, or restores the state before a skipped one."""
-    if lost:
+def _finish(learner: Learner, before: dict[str, Any], skipped: int, updated: Intake | None) -> None:
+    """Finishes a row: stores the updated intake of a learned row, or restores the state before a skipped one."""
+    if skipped:
         learner.__setstate__(before)
-        learner._skipped += lost
-    elif known is not None:
-        learner._intake = known
+        learner._skipped += skipped
+    elif updated is not None:
+        learner._intake = updated
 
 
 def _widened(learner: Learner, x: Any) -> Any:
@@ -217,40 +219,40 @@ def _keep_place(learner: Learner, skipped: _Skipped) -> None:
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
     """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
     where = f"{type(learner).__name__}.learn_one"
-    x, known, _ = intake.enter(learner, x, where, grow=True)
+    x, updated, _ = intake.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, x, y, sample_weight, where)
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked)
         return
     if checked is None:
         return
-    core, fits = learner._core, known is None and learner._fits(checked.row)
-    if core is not None and fits and _step(learner, checked.batch, partial(core.learn, checked.row), status):
+    core, plain = learner._core, updated is None and learner._fits(checked.row)
+    if core is not None and plain and _step(learner, checked.batch, partial(core.learn, checked.row), status):
         return
     with learner._guard.transaction(learner) as transaction:
-        _absorb(learner, checked, known, transaction.before)
+        _absorb(learner, checked, updated, transaction.before)
         stability.warn_of_memory(learner)
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
     """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
-    x, known, _ = intake.enter(learner, x, where, grow=True)
+    x, updated, _ = intake.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, x, y, weight, where, number)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
     elif checked is not None:
-        _absorb(learner, checked, known, learner.__getstate__(), resets)
+        _absorb(learner, checked, updated, learner.__getstate__(), resets)
 
 
 def _absorb(
-    learner: Learner, checked: _CheckedRow, known: Intake | None, before: dict[str, Any], resets: Array | None = None
+    learner: Learner, checked: _CheckedRow, updated: Intake | None, before: dict[str, Any], resets: Array | None = None
 ) -> None:
     """Learns a row, growing the model first if needed."""
     learner._expect(checked.batch.y)
     learner._meet(checked.row, checked.names)
     out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
-    lost = learner._replay_block(checked.batch, out)
-    _settle(learner, before, lost, known)
+    skipped = learner._replay_block(checked.batch, out)
+    _finish(learner, before, skipped, updated)
 
 
 def _step(learner: Learner, batch: Batch, take: Callable[[Any, Any], Status], status: Status = Status.UNREAD) -> bool:

@@ -28,7 +28,7 @@ _WORTH_THREADS = 2**17  # operations; for fewer, starting threads costs more tha
 
 
 def exclusive(method: Callable[Concatenate[C, P], R]) -> Callable[Concatenate[C, P], R]:
-    """Makes a method raise if a second thread calls it meanwhile: the cores of the parts would notice only one by one."""
+    """Makes a method raise if a second thread calls it meanwhile. Nested cores would notice, but only one after another."""
 
     @wraps(method)
     def alone(self: C, /, *arguments: P.args, **options: P.kwargs) -> R:

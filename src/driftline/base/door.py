@@ -136,7 +136,7 @@ class Door:
         self.refuse_bad(x, where, names, "x" if row is None else "X", numbered(row, after=", "))
         if y is not None and not self.is_whole(y):
             self.refuse_bad_label(y, where, numbered(row, " in "))
-        raise ValueError(f"{where}: the core refuses {numbered(row) or 'the row'}")
+        raise ValueError(f"{where}: {numbered(row) or 'the row'} cannot be read")
 
     def refuse_value(self, value: float, where: str, what: str, place: str) -> NoReturn:
         """Raises ValueError that names a bad value and its place."""

@@ -38,7 +38,7 @@ def begin(learner: Learner, core: Core, names: list[Name] | None) -> None:
     core.guard = learner._guard
     learner._core = core
     learner._direct = None if learner.missing == intake.FILL else core
-    learner._intake = learner._intake  # ask reads it on each row, which takes Python longer if only the class has it
+    learner._intake = learner._intake  # ask reads it for each row, which is faster as an instance attribute
     learner._set_names(names)
 
 

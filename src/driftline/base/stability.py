@@ -78,7 +78,7 @@ def risk_of_memory(learner: Learner, width: int) -> str:
 
 
 def _forgetful(learner: Learner) -> Learner | None:
-    """The learner, or the first within it, whose memory is shorter than its weights are many, with nothing to bound them."""
+    """The learner, or its first nested one, that remembers fewer rows than it has weights and does not bound them."""
     if learner._core is None:
         return None
     for member in getattr(learner._core, "members", ()):

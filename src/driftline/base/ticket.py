@@ -92,7 +92,7 @@ class Columns:
 
 
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
-    """A ticket for a row that is encoded again, with the columns known then, when its label is told."""
+    """Wraps a ticket, so that ``tell`` encodes its row again with the columns known by then."""
     return Ticket(Columns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
 
 
@@ -116,8 +116,8 @@ def mark_core(learner: Learner) -> None:
         learner._core.mark = mark_of(learner)
 
 
-def refuse_unfit(learner: Learner, ticket: Any, where: str) -> None:
-    """Raises the error that says why a learner cannot take a ticket."""
+def check_ticket(learner: Learner, ticket: Any, where: str) -> None:
+    """Raises an error, with the reason, if a learner cannot take a ticket."""
     if not isinstance(ticket, Ticket):
         raise TypeError(f"{where}: expected a Ticket from ask, got {type(ticket).__name__}")
     if ticket.told:

@@ -126,7 +126,7 @@ def run(
         command=[argument for argument in context.obj or [] if argument != "--resume"],
         show=not (quiet or json),
     )
-    with errors.told("run"):
+    with errors.reported("run"):
         result = running.run(request)
     files = {"Predictions": out, "Report": report, "State": state}
     there = {what: path for what, path in files.items() if path is not None and path != STDOUT}
@@ -162,7 +162,7 @@ def predict(
     combinations.check_level(level)
     check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
-    with errors.told("predict", LAYOUT):
+    with errors.reported("predict", LAYOUT):
         show = not quiet
         count, warning = predicting.predict(model, source, out=out or STDOUT, level=level, delimiter=delimiter, show=show)
     if not quiet and out != STDOUT:
@@ -200,7 +200,7 @@ def forecast(
     combinations.check_level(level)
     check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
-    with errors.told("forecast", LAYOUT):
+    with errors.reported("forecast", LAYOUT):
         count, warning = forecasting.forecast(model, source, out=out or STDOUT, level=level, delimiter=delimiter)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
@@ -223,7 +223,7 @@ def inspect(
     """
     from driftline.cli import inspecting
 
-    with errors.told("inspect"):
+    with errors.reported("inspect"):
         found = inspecting.describe(model)
     typer.echo(dumps(found, indent=2) if json else inspecting.in_words(found, top))
 
@@ -259,7 +259,7 @@ def compare(
     if fields.key is not None:
         raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
     learners = arguments.make_models(models or [DEFAULT_FIELD], settings or [], fields.task)
-    with errors.told("compare"):
+    with errors.reported("compare"):
         comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
     table = comparison.table()
     typer.echo(table.to_json().rstrip() if json else f"{table}\n{comparison.verdict()}".rstrip())
@@ -311,7 +311,7 @@ def tune(
     combinations.refuse_ids(fields, "tune")
     check_file("--picture", picture, PICTURES)
     tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid or []), settings or [], fields.task)
-    with errors.told("tune"):
+    with errors.reported("tune"):
         comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
         found = tuning.Tuning(model, tried, comparison)
         if picture is not None:
@@ -343,7 +343,7 @@ def report(
 
     check_file("--out", out, PAGES)
     check_distinct({"STATE": state, "--out": out})
-    with errors.told("report"):
+    with errors.reported("report"):
         rows = reporting.write(state, out)
     typer.echo(f"{rows:,} rows: {out}")
 

@@ -11,7 +11,7 @@ DATA, USAGE = 1, 2
 
 
 @contextmanager
-def told(command: str, options: Container[str] | None = None) -> Iterator[None]:
+def reported(command: str, options: Container[str] | None = None) -> Iterator[None]:
     """Turns a command's exceptions into a message on the standard error, without a traceback.
 
     Args:

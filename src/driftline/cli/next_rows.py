@@ -12,7 +12,7 @@ from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
 
 ONE_STEP = "Each row is still forecast as one step after the row before"
-UNLIKE = 1.5  # a distance this many times as large as all those learned, or as small, is not of their spacing
+UNLIKE = 1.5  # a gap is unusual if it is this many times larger than all learned gaps, or smaller
 
 
 def check_kind(name: str, known: str, rows: Rows, raw: RawBlock) -> None:

@@ -83,8 +83,8 @@ class Output:
 class Standard(Output):
     """The standard output; rows are printed as they come."""
 
-    def __init__(self, ending: str, begun: bool) -> None:
-        self.ending, self.headed = ending, begun
+    def __init__(self, ending: str, headed: bool) -> None:
+        self.ending, self.headed = ending, headed
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Prints rows immediately."""
@@ -105,24 +105,24 @@ class Part(Output, ABC):
         self.file: BinaryIO | None = None
         self.mark = mark or Mark()
         self.part = atomic.temporary(path, self.mark.token)
-        if self.begun and not self._is_there():  # checked before anything is changed
+        if self.saved_length and not self._is_there():  # checked before anything is changed
             raise OutputError(f"{self.path}: {GONE}")
 
     @property
-    def begun(self) -> int:
-        """Its length at the last save."""
+    def saved_length(self) -> int:
+        """The length of the file at the last save."""
         return self.mark.length
 
     def _is_there(self) -> bool:
         there = self.part if self.part.exists() else self.path
-        if not there.is_file() or there.stat().st_size < self.begun:
+        if not there.is_file() or there.stat().st_size < self.saved_length:
             return False
         with open(there, "rb") as file:
-            return _tail(file, self.begun) == self.mark.end
+            return _tail(file, self.saved_length) == self.mark.end
 
     def _open(self) -> BinaryIO:
         if self.file is None:
-            if self.begun:
+            if self.saved_length:
                 if not self.part.exists():
                     self._take_back()
                 self.file = atomic.reopen(self.part)
@@ -137,8 +137,8 @@ class Part(Output, ABC):
 
     def _rewind(self, file: BinaryIO) -> None:
         """Truncates the file to the last save."""
-        file.truncate(self.begun)
-        file.seek(self.begun)
+        file.truncate(self.saved_length)
+        file.seek(self.saved_length)
 
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Appends rows."""
@@ -165,7 +165,7 @@ class Part(Output, ABC):
 
     def place(self) -> None:
         """Moves the finished file into place."""
-        if self.file is not None or self.part.exists() or not self.begun:
+        if self.file is not None or self.part.exists() or not self.saved_length:
             with atomic.naming(self.path):
                 file = self._open()
                 self._end()
@@ -221,7 +221,7 @@ class ParquetFile(Part):
         self.last = _row(table, -1)
 
     def _is_there(self) -> bool:
-        if self.part.exists() and _end_of(self.part, self.begun) is None:
+        if self.part.exists() and _end_of(self.part, self.saved_length) is None:
             return False
         try:
             with pyarrow.parquet.ParquetFile(self.path) if not self.part.exists() else nullcontext() as file:
@@ -232,7 +232,7 @@ class ParquetFile(Part):
 
     def _last_of(self, batches: Iterator[Any]) -> str | None:
         """The last row that was saved, as text; None if there are fewer rows."""
-        left = self.begun
+        left = self.saved_length
         for batch in batches:
             if len(batch) >= left:
                 return _row(batch, left - 1)
@@ -240,11 +240,11 @@ class ParquetFile(Part):
         return None
 
     def _rewind(self, file: BinaryIO) -> None:
-        end = _end_of(self.part, self.begun)
+        end = _end_of(self.part, self.saved_length)
         assert end is not None
         file.truncate(end)
         file.seek(end)
-        self.rows, self.last = self.begun, self.mark.end
+        self.rows, self.last = self.saved_length, self.mark.end
 
     def _flush(self, file: BinaryIO) -> None:
         self._end()
@@ -259,7 +259,7 @@ class ParquetFile(Part):
             writer.close()
 
     def _move(self) -> None:
-        with _beside(self.path) as (made, file):
+        with _second_part(self.path) as (made, file):
             writer = None
             for batch in _batches(self.part):
                 writer = writer or pyarrow.parquet.ParquetWriter(file, batch.schema)
@@ -271,8 +271,8 @@ class ParquetFile(Part):
         self.part.unlink()
 
     def _take_back(self) -> None:
-        with _beside(self.path) as (made, out), pyarrow.parquet.ParquetFile(self.path) as file:
-            left = self.begun
+        with _second_part(self.path) as (made, out), pyarrow.parquet.ParquetFile(self.path) as file:
+            left = self.saved_length
             with pa.ipc.new_stream(out, file.schema_arrow) as stream:
                 for batch in file.iter_batches():
                     stream.write_batch(batch.slice(0, left))
@@ -282,7 +282,7 @@ class ParquetFile(Part):
 
 
 @contextmanager
-def _beside(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
+def _second_part(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """A second temporary file, which is removed at the end unless it was renamed."""
     made = atomic.temporary(path, atomic.new_token())
     try:

@@ -81,7 +81,7 @@ class RunResult:
     reading: float
     learning: float
     backwards: int
-    untold: str | None  # a column that could have been --time, for the report
+    unused_time: str | None  # a column that could have been --time, for the report
     crowded: dict[str, int]  # columns with more texts than the limit for own features, and the limit
 
 
@@ -330,6 +330,6 @@ class FileRun:
             reading=self.rows.seconds,
             learning=self.learning,
             backwards=self.rows.encoder.backwards,
-            untold=self.rows.encoder.dated() if self.request.report and not self.request.options.time else None,
+            unused_time=self.rows.encoder.dated() if self.request.report and not self.request.options.time else None,
             crowded=self.rows.encoder.crowded(),
         )

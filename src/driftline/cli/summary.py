@@ -57,8 +57,8 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     if hasattr(task.model, "explain"):
         lines += task.model.explain().split("\n")
     lines += [f"{what}: {path}" for what, path in files.items()]
-    if result.untold is not None:
-        lines.append(f"The report's axis counts rows: --time {shlex.quote(result.untold)} puts dates there")
+    if result.unused_time is not None:
+        lines.append(f"The report's axis counts rows: --time {shlex.quote(result.unused_time)} puts dates there")
     new = result.rows - result.resumed_at
     speed = f" ({new / result.seconds:,.0f} rows/s)" if new and result.seconds > 0 else ""
     lines.append(f"{result.seconds:.2f} s{speed}: reading {result.reading:.2f} s, learning {result.learning:.2f} s")

@@ -28,7 +28,7 @@ def demo(
       driftline demo somewhere/else
       driftline demo --serve
     """
-    with errors.told("demo"):
+    with errors.reported("demo"):
         if serve:
             from driftline.demo import serving
 

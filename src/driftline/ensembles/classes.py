@@ -206,7 +206,7 @@ class ClassState(Composite):
         self._note_told(ticket, parts, y)
 
     def _parts_now(self, ticket: Ticket) -> list[Ticket]:
-        """A ticket for each member. Members added since predict now, except that the second began as a copy of the first."""
+        """A ticket for each member. Members created since `ask` predict now; the second started as a copy of the first."""
         parts = list(ticket.parts)
         for member in self.members[len(parts) :]:
             if len(parts) == 1:

@@ -220,8 +220,8 @@ class Accuracy(Metric):
             return
         hint = "" if least == largest else f", such as {(least + largest) / 2:g} if there are two"
         raise ValueError(
-            f"accuracy: the labels go from {least:g} to {largest:g}, none below or none above the threshold "
-            f"{self.threshold:g}: use Accuracy(threshold=...) with a number between the labels{hint}"
+            f"accuracy: all labels, {least:g} to {largest:g}, are on one side of the threshold {self.threshold:g}: "
+            f"use Accuracy(threshold=...) with a number between the labels{hint}"
         )
 
     def __repr__(self) -> str:

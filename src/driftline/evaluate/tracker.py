@@ -34,7 +34,7 @@ Join = Callable[[Array, Array], Array]  # combines the sums over two sets of row
 def moving_sum(values: Array, width: int, join: Join = np.add) -> Array:
     """For each row, the sum of the ``width`` rows up to it, fewer at the start.
 
-    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted, so a huge value that leaves leaves no rounding error.
+    Sums of 1, 2, 4, … rows make up any width. Nothing is subtracted, so a huge value leaves no rounding error behind.
 
     >>> moving_sum(np.array([[1.0], [1e30], [2.0], [3.0], [4.0]]), 2).ravel().tolist()
     [1.0, 1e+30, 1e+30, 5.0, 7.0]

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.files.errors import DataError, left_out
-from driftline.files.opening import Opened
+from driftline.files.opening import ARROW_FILE, Opened
 from driftline.files.options import Options
 from driftline.files.raw import Place, RawBlock, Reader
 from driftline.files.types import WRITTEN, type_name
@@ -133,7 +133,7 @@ class Arrow(TypedTables):
     """Reads Arrow batches from a file (Feather) or a stream. Each is validated before use."""
 
     def _open(self) -> Any:
-        if self.opened.path is not None and self.opened.format == "arrow":
+        if self.opened.path is not None and self.opened.format == ARROW_FILE:
             self.source = pa.memory_map(self.opened.path)
             self.reader = pa.ipc.open_file(self.source)
         else:

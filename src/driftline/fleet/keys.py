@@ -72,7 +72,7 @@ class Numbers:
         return f"keys must be whole numbers in [0, {self.count}), got {key!r}; {_NAMED} keys of any other kind"
 
     def accept(self, fresh: dict[Key, int], slots: Array, count: int) -> None:
-        """Remembers the keys of the first ``count`` of the rows that ``learned`` was asked for."""
+        """Remembers the keys of the first ``count`` rows passed to ``learned``."""
         if self._grows:
             self.count = max(self.count, int(slots[:count].max()) + 1)
 
@@ -133,7 +133,7 @@ class Names:
         return f"no row of the key {key!r} was learned"
 
     def accept(self, fresh: dict[Key, int], slots: Array, count: int) -> None:
-        """Remembers the keys of the first ``count`` of the rows that ``learned`` was asked for."""
+        """Remembers the keys of the first ``count`` rows passed to ``learned``."""
         last = int(slots[:count].max())
         self._slots.update({name: slot for name, slot in fresh.items() if slot <= last})
 

@@ -66,26 +66,26 @@ class RunRows:
     start: int
 
     @cached_property
-    def begun(self) -> Array:
+    def informed(self) -> Array:
         """Whether a label was known before the row; earlier rows do not count."""
         return np.isfinite(self.baselines[LastValue.name])
 
     @cached_property
     def counted(self) -> Array:
         """Whether the row's error counts."""
-        return self.begun & np.isfinite(self.errors)
+        return self.informed & np.isfinite(self.errors)
 
     @cached_property
     def predicted(self) -> Array:
         """Whether the row's prediction is shown."""
-        return self.begun & np.isfinite(self.predictions)
+        return self.informed & np.isfinite(self.predictions)
 
     @cached_property
     def bounded(self) -> Array:
         """Whether the row has a finite interval."""
         if self.run.lower is None or self.run.upper is None:
             return np.zeros(len(self.y), dtype=bool)
-        return self.begun & np.isfinite(self.run.lower) & np.isfinite(self.run.upper)
+        return self.informed & np.isfinite(self.run.lower) & np.isfinite(self.run.upper)
 
     @cached_property
     def ends(self) -> tuple[Array, Array]:
@@ -114,7 +114,7 @@ class RunRows:
                 "rows": np.ones(len(y)),
                 "labels": labels.astype(np.float64),
                 "counted": counted.astype(np.float64),
-                "early": (np.isfinite(errors) & ~self.begun).astype(np.float64),
+                "early": (np.isfinite(errors) & ~self.informed).astype(np.float64),
                 "predicted": self.predicted.astype(np.float64),
                 "y": np.where(labels, y, 0.0),
                 "prediction": np.where(self.predicted, self.predictions, 0.0),

@@ -44,7 +44,7 @@ def serve(
     from driftline.serve.problems import StoreError
     from driftline.serve.server import serve as run
 
-    with errors.told("serve"):
+    with errors.reported("serve"):
         try:
             run(
                 folder,
@@ -70,7 +70,7 @@ def backup(
     """
     from driftline.serve.sqlite import backup as copy
 
-    with errors.told("backup"):
+    with errors.reported("backup"):
         copy(folder, to)
 
 
@@ -90,7 +90,7 @@ def token(
     if scope not in SCOPES:
         raise typer.BadParameter(f"--scope must be one of {', '.join(SCOPES)}, got {scope!r}")
     made = new_token()
-    with errors.told("token"):
+    with errors.reported("token"):
         file.touch(mode=0o600)
         with open(file, "a") as lines:
             lines.write(f"{digest_of(made)} {scope} {' '.join(name.split())}".rstrip() + "\n")

@@ -48,7 +48,7 @@ class Tokens:
             if not words:
                 continue
             if len(words) < 2 or len(words[0]) != 64 or words[1] not in SCOPES:
-                raise StoreError(f"{self.path}: line {number} is not a hash, a scope ({', '.join(SCOPES)}) and a name")
+                raise StoreError(f"{self.path}: line {number} must hold a hash, a scope ({', '.join(SCOPES)}) and a name")
             found.append((words[0].lower().encode(), SCOPES.index(words[1])))
         return found
 

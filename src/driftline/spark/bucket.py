@@ -115,7 +115,7 @@ class Bucket:
             if unusable[row].any():
                 name = call.columns.features[int(unusable[row].argmax())]
                 raise ValueError(
-                    f"{where}: the column {name!r} is null or not finite for the id {place[1]!r}, which did not wait"
+                    f"{where}: the column {name!r} is null or not finite for the id {place[1]!r}, whose row is not waiting"
                 )
             if is_asked:
                 if place in self.waiting:

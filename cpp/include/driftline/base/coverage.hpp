@@ -40,8 +40,8 @@ struct Coverage {
     Index taken = 0;                          // of these, how many are taken in; never, if no intervals are needed
     double waiting[most_waiting] = {};        // the others: score i is at i % most_waiting
     Index late = 0;                           // labels that came between the last row's prediction and its label
-    Index origin = 0;                         // labels known when the last late row was asked
-    Index batch = 0, last_batch = 0;          // rows asked there, as far as they were told; and at the origin before
+    Index origin = 0;                         // labels known when the last late row was predicted
+    Index batch = 0, last_batch = 0;          // rows predicted there whose labels have come; the same for the origin before
     double largest_loss = 0;                  // of the rows whose labels came late
     alignas(16) float debt[level_count] = {}; // late labels: misses in excess, known or expected of the intervals that wait
 };

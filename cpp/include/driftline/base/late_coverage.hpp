@@ -9,9 +9,9 @@
 
 namespace driftline {
 
-// Of a debt, `repaid` is aimed to be repaid by each row, up to `most_urgency` times as much if labels are later than
-// `usual_late`, and `forgotten` is let go. Beyond the largest and the smallest share aimed at, each miss of the debt moves
-// the bound by a factor of its own, which is smaller for longer delays.
+// Each row aims to repay the fraction `repaid` of a debt, and up to `most_urgency` times that if labels are more than
+// `usual_late` rows late. The fraction `forgotten` is written off. Beyond the largest and the smallest share that a row may
+// aim at, each miss of the debt moves the bound by another factor, which is smaller for longer delays.
 inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200, most_growth = 0.15;
 inline constexpr double usual_late = 24, most_urgency = 4;
 inline constexpr Index least_batch = 4; // fewer rows in succession may happen to be asked between two labels
@@ -113,8 +113,8 @@ DRIFTLINE_INLINE double exceeded_by(const Coverage& c, double share) {
 // The limits of a debt, in units of those without batches: where a row repays less, more has to be kept.
 inline double debt_scale(const Coverage& c) { return at_least(1, repaid / 0.5 * static_cast<double>(rows_at_once(c))); }
 
-// Counts a late row by the number of labels that were known when it was asked. Rows asked before the first label do not
-// count: they wait however labels come.
+// Counts a late row among those predicted with the same number of known labels. Rows predicted before the first label are
+// not counted: they do not show whether labels come in batches.
 inline void count_in_batch(Coverage& c, Index labels) {
     if (labels != c.origin) {
         c.origin = labels;
