@@ -24,7 +24,7 @@ def test_a_threshold_that_does_not_part_the_labels_is_refused(rows, low, high):
     X, signs = rows
     y = np.where(signs > 0, high, low)
     middle = (low + high) / 2
-    with pytest.raises(ValueError, match=rf"from {low:g} to {high:g}.*Accuracy\(threshold=.*such as {middle:g} if"):
+    with pytest.raises(ValueError, match=rf"all labels, {low:g} to {high:g},.*Accuracy\(threshold=.*such as {middle:g} if"):
         accuracy(X, y)
     errors = dl.RLS().run(X, y).predictions >= middle
     assert accuracy(X, y, evaluate.Accuracy(middle)) == np.mean(errors == (signs > 0))
@@ -56,5 +56,5 @@ def test_labels_that_are_missing_are_on_no_side():
 
 def test_a_comparison_raises_what_all_learners_meet(rows):
     X, signs = rows
-    with pytest.raises(ValueError, match=r"from 1 to 2.*Accuracy\(threshold"):
+    with pytest.raises(ValueError, match=r"all labels, 1 to 2,.*Accuracy\(threshold"):
         evaluate.compare([dl.RLS(), dl.Ridge()], (X, np.where(signs > 0, 2.0, 1.0)), metrics="accuracy", repeats=2)
