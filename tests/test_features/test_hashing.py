@@ -1,4 +1,4 @@
-"""Features by the hash of their names: scikit-learn's places, any rows, and a learner behind them."""
+"""Hashing: the same places and signs as scikit-learn, every form of rows, and learners on hashed features."""
 
 import pickle
 import subprocess
@@ -22,7 +22,7 @@ MAPPINGS = st.lists(st.dictionaries(st.text(max_size=9), VALUES, max_size=6), mi
 
 
 @given(rows=MAPPINGS, n=st.integers(1, 40))
-def test_places_and_signs_are_scikit_learns(rows, n):
+def test_places_and_signs_match_scikit_learn(rows, n):
     theirs = FeatureHasher(n, input_type="dict").transform(rows).toarray()
     np.testing.assert_allclose(Hashing(n).transform(rows).toarray(), theirs, atol=1e-12)
     for row, wanted in zip(rows, theirs, strict=True):
@@ -32,7 +32,7 @@ def test_places_and_signs_are_scikit_learns(rows, n):
         np.testing.assert_allclose(dense, wanted, atol=1e-12)
 
 
-def test_a_name_has_its_place_in_every_process():
+def test_a_name_has_the_same_place_in_every_process():
     code = "from driftline.features import Hashing; print(Hashing(997).transform_one({'größe': 2.0, ('a', 1): 3.0}))"
     said = {
         subprocess.run(
@@ -44,8 +44,8 @@ def test_a_name_has_its_place_in_every_process():
     assert eval(said.pop()) == Hashing(997).transform_one({"größe": 2.0, ("a", 1): 3.0})
 
 
-def test_products_of_hashed_rows_are_those_of_the_rows_on_average():
-    """Over names that differ from draw to draw: within five standard errors."""
+def test_hashing_preserves_inner_products_on_average():
+    """Averaged over draws of different names, the product is within five standard errors."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 30))
     products = []
@@ -56,7 +56,7 @@ def test_products_of_hashed_rows_are_those_of_the_rows_on_average():
     assert abs(np.mean(products) - a @ b) < 5 * np.std(products) / np.sqrt(len(products))
 
 
-def test_every_form_of_the_same_rows_is_the_same():
+def test_every_form_of_the_same_rows_gives_the_same_features():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(20, 5)) * (rng.random(size=(20, 5)) < 0.6)
     wanted = Hashing(7).transform(X).toarray()
@@ -84,14 +84,16 @@ def test_a_missing_cell_in_a_column_of_text_is_missing(missing, dtype):
         Hashing(8).transform(frame)
 
 
-def test_a_column_of_text_and_numbers_is_read_as_mappings_are():
+def test_a_column_of_text_and_numbers_is_hashed_like_mappings():
     frame = pd.DataFrame({"c": ["red", 2.5, "blue"], "d": [1.0, 2.0, 3.0]})
     rows = frame.to_dict("records")
     np.testing.assert_array_equal(Hashing(9).transform(frame).toarray(), Hashing(9).transform(rows).toarray())
 
 
-def test_a_sum_beyond_the_range_is_refused():
-    row = {name: 1e308 if Hashing(1).places([name])[1][0] > 0 else -1e308 for name in "abc"}  # all on one side
+def test_a_sum_that_overflows_is_refused():
+    row = {
+        name: 1e308 if Hashing(1).places([name])[1][0] > 0 else -1e308 for name in "abc"
+    }  # all of the same sign after hashing
     for call in (
         lambda: Hashing(1).transform_one(row),
         lambda: Hashing(1).transform([{"a": 1.0}, row]),
@@ -102,7 +104,7 @@ def test_a_sum_beyond_the_range_is_refused():
             call()
 
 
-def test_text_in_frames_is_text_in_mappings():
+def test_text_in_frames_is_hashed_like_text_in_mappings():
     frame = pd.DataFrame({"colour": ["red", "blue", "red"], "size": [1.0, 2.0, 3.0]})
     rows = frame.to_dict("records")
     np.testing.assert_array_equal(Hashing(9).transform(frame).toarray(), Hashing(9).transform(rows).toarray())
@@ -116,7 +118,7 @@ def test_text_in_frames_is_text_in_mappings():
 
 @pytest.fixture
 def visits():
-    """Rows of names that come and go, with a target that knows some of them."""
+    """Rows whose feature names come and go, with a target that depends on some of them."""
     rng = np.random.default_rng(4)
     rows, labels = [], []
     for _ in range(300):
@@ -135,7 +137,7 @@ def visits():
     ],
     ids=["rls", "longer", "nlms"],
 )
-def test_a_learner_behind_takes_any_names_in_fixed_memory(make, visits, tmp_path):
+def test_a_learner_on_hashed_features_takes_any_names_in_fixed_memory(make, visits, tmp_path):
     rows, y = visits
     model, loop = make(), make()
     run = model.run(rows, y)
@@ -149,7 +151,7 @@ def test_a_learner_behind_takes_any_names_in_fixed_memory(make, visits, tmp_path
         np.testing.assert_array_equal(twin.predict(rows), model.predict(rows))
 
 
-def test_compressed_rows_are_for_first_order_learners(visits):
+def test_first_order_learners_take_sparse_hashed_rows(visits):
     rows, y = visits
     sparse = Hashing(2**20).transform(rows)
     assert sparse.nnz <= 3 * len(rows)
@@ -175,14 +177,14 @@ def test_bad_rows_are_refused_and_leave_no_trace(bad):
     assert pickle.dumps(model) == before
 
 
-def test_missing_values_are_skipped():
+def test_rows_with_missing_values_are_skipped():
     model = Hashing(8) | dl.RLS(missing="skip")
     run = model.run([{"a": 1.0}, {"a": np.nan}, {"b": "x"}], [1.0, 2.0, 3.0])
     assert run.skipped == 1
     assert np.isnan(run.predictions[1])
 
 
-def test_hashing_comes_first_and_alone():
+def test_hashing_must_be_the_first_transformer():
     with pytest.raises(ValueError, match="Hashing must be the first transformer"):
         Standardize() | Hashing(8) | dl.RLS()
     with pytest.raises(ValueError, match="Hashing"):

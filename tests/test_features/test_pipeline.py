@@ -1,4 +1,4 @@
-"""Transformers in front of a learner give the results of transforming by hand, in every method and nesting."""
+"""A pipeline gives the results of transforming by hand before the learner, in every method and nesting."""
 
 import copy
 import pickle
@@ -21,7 +21,7 @@ from tests.test_linear import test_rls as rls
 
 
 def plain(X: Array, y: Array, *, intercept: bool) -> Outcome:
-    """RLS on rows less the mean, over the deviation, of all rows up to and with their own; 0 where that is 0."""
+    """RLS on rows standardised by the mean and deviation of all rows up to and including their own (0 if it is 0)."""
     Z = np.zeros_like(X)
     for t, x in enumerate(X):
         deviation = X[: t + 1].std(axis=0)
@@ -47,7 +47,7 @@ def make(request):
     return MAKES[request.param]
 
 
-def test_a_pipeline_is_transforming_by_hand_and_the_learner(make, rows):
+def test_a_pipeline_equals_transforming_by_hand_before_the_learner(make, rows):
     X, y = rows
     model = make()
     by_hand = model.learner.clone().run(Steps(model.parts).run(X, y), y, weights_every=10, level=0.8)
@@ -57,7 +57,7 @@ def test_a_pipeline_is_transforming_by_hand_and_the_learner(make, rows):
     np.testing.assert_array_equal(model.coef_, run.weights[-1][: len(model.coef_)])
 
 
-def test_a_run_in_blocks_is_the_loop_to_the_last_bit(make, rows, monkeypatch):
+def test_a_run_in_blocks_equals_the_loop_to_the_last_bit(make, rows, monkeypatch):
     X, y = rows
     whole, loop = make(), make()
     monkeypatch.setattr("driftline.features.pipeline._ELEMENTS", 64)
@@ -69,7 +69,7 @@ def test_a_run_in_blocks_is_the_loop_to_the_last_bit(make, rows, monkeypatch):
 
 
 def test_late_labels_enter_the_lags_in_the_order_of_learn_one(rows):
-    """A row that waits for its label is not among the earlier ones, and the labels known so far are the lags."""
+    """A row whose label is pending is not in the lags yet; the lags hold the labels that have arrived so far."""
     X, y = rows
     model, inner, late = Lags(y=2, x=2) | dl.RLS(), dl.RLS(), 3
     seen: list[tuple[np.ndarray, float]] = []
@@ -88,7 +88,7 @@ def test_late_labels_enter_the_lags_in_the_order_of_learn_one(rows):
             seen.append((x, label))
 
 
-def test_predict_makes_each_row_the_next_one(make, rows):
+def test_predict_treats_each_row_as_the_next_one(make, rows):
     X, y = rows
     model = make().fit(X, y)
     before = pickle.dumps(model)
@@ -97,7 +97,7 @@ def test_predict_makes_each_row_the_next_one(make, rows):
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_features_that_come_and_go_are_the_same_in_mappings_and_after_a_copy(seed):
+def test_a_pickled_pipeline_follows_features_that_come_and_go(seed):
     rng = np.random.default_rng(seed)
     model = Standardize() | Lags(y=1, x=2) | Polynomial(2) | dl.RLS()
     twin = copy.deepcopy(model)
@@ -142,7 +142,7 @@ def test_a_forged_state_is_refused(rows):
 
 
 def test_a_refused_row_leaves_the_transformers_as_they_were():
-    """Also where the learner refuses what the transformers made of a row, and where a product leaves the range."""
+    """Also if the learner refuses the transformed row, or if a product overflows."""
     for model, bad in (
         (Standardize() | Lags(y=1) | dl.WEMM(ridge=0.5, intercept=False), [1e3, 1.0]),
         (Polynomial(2) | Standardize() | dl.RLS(), [1e200, 1.0]),
@@ -163,8 +163,8 @@ def test_a_refused_row_leaves_the_transformers_as_they_were():
 
 
 @pytest.mark.parametrize("row", [{"b": 1e200}, {"a": 1e200, "color": "blue"}], ids=["name", "text"])
-def test_a_skipped_row_that_leaves_the_range_behind_a_transformer_brings_no_feature(row):
-    """Its values are finite, so that the model has grown and the transformers have learned before the row is skipped."""
+def test_a_skipped_row_that_overflows_in_a_transformer_adds_no_feature(row):
+    """The row itself is finite: by the time it is skipped, the model has grown and the transformers have learned it."""
     by_row, by_table = ((Polynomial(2) | Standardize() | dl.RLS(missing="skip")) for _ in range(2))
     for model in (by_row, by_table):
         for x in (0.1, 0.4, -0.2):
@@ -177,8 +177,8 @@ def test_a_skipped_row_that_leaves_the_range_behind_a_transformer_brings_no_feat
         require_same(by_table.__getstate__(), {**before, "skipped": 2}, "after the table")
 
 
-def test_a_row_that_leaves_the_range_between_two_transformers_is_refused(tmp_path):
-    """The lags would keep the infinity, and show it to the learner a row later."""
+def test_a_row_that_overflows_between_two_transformers_is_refused(tmp_path):
+    """The lags would otherwise keep the infinity and pass it to the learner one row later."""
     model = Polynomial(2) | Lags(x=[1]) | dl.RLS()
     for _ in range(2):
         before = model.__getstate__()
@@ -196,7 +196,7 @@ def test_a_row_that_leaves_the_range_between_two_transformers_is_refused(tmp_pat
     require_same(dl.load(tmp_path / "model").__getstate__(), model.__getstate__(), "loaded")
 
 
-def test_a_row_that_leaves_the_range_between_two_transformers_can_be_skipped():
+def test_a_row_that_overflows_between_two_transformers_can_be_skipped():
     rows, y = np.array([[1.0], [1e200], [2.0], [3.0]]), np.arange(4.0)
     models = [Polynomial(2) | Lags(x=[1]) | dl.RLS(missing="skip") for _ in range(3)]
     run = models[0].run(rows, y)
@@ -212,7 +212,7 @@ def test_a_row_that_leaves_the_range_between_two_transformers_can_be_skipped():
         require_same(model.__getstate__()["core"], models[2].__getstate__()["core"], "without the row")
 
 
-def test_a_product_beyond_the_range_is_named():
+def test_a_product_that_overflows_is_named():
     model = Polynomial(2) | dl.RLS()
     model.learn_one({"a": 1.0, "b": 2.0}, 1.0)
     with pytest.raises(ValueError, match="the transformed X has infinity in feature 'a\\^2'"):
@@ -222,7 +222,7 @@ def test_a_product_beyond_the_range_is_named():
     run = skipping.run(rows, np.arange(5.0))
     assert run.skipped == skipping.n_skipped_ == 2
     assert np.isnan(run.predictions[[1, 3]]).all()
-    wanted = dl.RLS()  # of the label before, which was given to the rows that were skipped, too, and of the products
+    wanted = dl.RLS()  # features: the previous label, also if its row was skipped, and the products
     wanted.run(np.array([[0.0, 1.0, 1.0], [1.0, 2.0, 4.0], [3.0, 3.0, 9.0]]), np.array([0.0, 2.0, 4.0]))
     np.testing.assert_array_equal(skipping.coef_, wanted.coef_)
 
@@ -232,8 +232,8 @@ def test_a_product_beyond_the_range_is_named():
     lags=st.lists(st.integers(1, 6), min_size=1, unique=True),
     taps=st.lists(st.integers(0, 4), min_size=1, unique=True),
 )
-def test_a_row_that_misses_a_value_keeps_its_place(data, lags, taps):
-    """The rows that are learned have the lags of a table in which every hole was filled with the value before it."""
+def test_a_row_with_a_missing_value_keeps_its_place_in_the_lags(data, lags, taps):
+    """Learned rows have the lags of a table in which each missing value was filled with the previous one."""
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     X, y = rng.uniform(-1, 1, (30, 2)), rng.uniform(-1, 1, 30)
     for row in data.draw(st.sets(st.integers(1, 29))):
@@ -249,7 +249,7 @@ def test_a_row_that_misses_a_value_keeps_its_place(data, lags, taps):
     assert model.n_skipped_ == (~whole).sum()
 
 
-def test_pipelines_are_flat_however_they_are_put_together():
+def test_pipelines_are_flat_however_they_are_nested():
     parts = [Standardize(), Lags(y=2), UnitNorm()]
     a, b, c = parts
     learner = dl.RLS()
@@ -274,7 +274,7 @@ def test_nested_parameters_are_reached_by_name(rows):
     assert model.parts[1].degree == 3
 
 
-def test_a_sweep_goes_through_nested_parameters(rows):
+def test_a_sweep_varies_nested_parameters(rows):
     X, y = rows
     model = Standardize() | Lags(y=1) | dl.RLS()
     found = dl.sweep(model, {"learner__forgetting": [0.9, 0.99], "learner__ridge": [1.0, 10.0]}, X, y)
@@ -282,7 +282,7 @@ def test_a_sweep_goes_through_nested_parameters(rows):
         assert loss == np.mean(model.clone(setting).run(X, y).losses)
 
 
-def test_a_classifier_takes_transformers_in_front_or_within(rows):
+def test_a_classifier_takes_transformers_outside_or_inside(rows):
     X, y = rows
     labels = np.where(y > y.mean(), "up", "down")
     before, within = Standardize() | dl.Classifier(dl.DFOP()), dl.Classifier(Standardize() | dl.DFOP())
@@ -297,19 +297,19 @@ def test_a_classifier_takes_transformers_in_front_or_within(rows):
     np.testing.assert_array_equal(twin.predict(X), before.predict(X))
 
 
-def test_a_network_of_pipelines_combines_what_they_predict(rows, tmp_path):
+def test_a_network_of_pipelines_combines_their_predictions(rows, tmp_path):
     X, y = rows
     members = [Standardize() | Lags(y=3) | dl.RLS(), dl.Ridge()]
     top = dl.AROWR(intercept=False)
     network = dl.Network(members, top=top)
-    said = np.column_stack([member.clone().run(X, y).predictions for member in members])
-    np.testing.assert_array_equal(network.run(X, y).predictions, top.clone().run(said, y).predictions)
+    predicted = np.column_stack([member.clone().run(X, y).predictions for member in members])
+    np.testing.assert_array_equal(network.run(X, y).predictions, top.clone().run(predicted, y).predictions)
     np.testing.assert_array_equal(network.coef_, network.weights_)
     network.save(tmp_path / "network")
     np.testing.assert_array_equal(dl.load(tmp_path / "network").predict(X), network.predict(X))
 
 
-def test_averaged_weights_need_features_of_their_own(rows):
+def test_averaged_refuses_a_pipeline_but_can_end_one(rows):
     with pytest.raises(ValueError, match=r"Standardize\(\) \| Averaged"):
         dl.Averaged(Standardize() | dl.LMS())
     X, y = rows
@@ -329,7 +329,7 @@ def test_frames_keep_their_names(rows):
         model.run(frame[["b", "a", "c"]], y)
 
 
-def test_river_takes_transformers_and_pipelines(rows):
+def test_river_accepts_transformers_and_pipelines(rows):
     X, y = rows
     dicts = [(dict(zip("abc", x, strict=True)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
     metric = metrics.MSE()
@@ -344,7 +344,7 @@ def test_river_takes_transformers_and_pipelines(rows):
         theirs.learn_one(x, label)
 
 
-def test_prequential_evaluation_is_the_run(rows):
+def test_prequential_evaluation_equals_the_run(rows):
     X, y = rows
     model = Standardize() | Lags(y=2) | dl.RLS()
     result = dl.evaluate.prequential({"ar": model}, (X, y))
@@ -352,7 +352,7 @@ def test_prequential_evaluation_is_the_run(rows):
     assert model.n_seen_ in (0, len(y))
 
 
-def test_scikit_learns_tools_take_a_pipeline(rows):
+def test_scikit_learn_tools_accept_a_pipeline(rows):
     X, y = rows
     model = clone(Standardize() | dl.RLS())
     search = GridSearchCV(model, {"learner__forgetting": [0.9, 1.0]}, cv=TimeSeriesSplit(3)).fit(X, y)
@@ -363,7 +363,7 @@ def test_scikit_learns_tools_take_a_pipeline(rows):
     "learner", [dl.NLMS(rate=0.5, eps=1e-3, intercept=False), dl.RLS(forgetting=1.0, intercept=False)], ids=repr
 )
 def test_taps_cancel_an_echo(learner):
-    """What is left is the noise, 40 dB below the echo, and the weights are the room's response."""
+    """The residual is the noise, 40 dB below the echo, and the weights are the room's impulse response."""
     rng = np.random.default_rng(3)
     far = rng.normal(size=12_000)
     room = rng.normal(size=64) * 0.9 ** np.arange(64)

@@ -1,4 +1,4 @@
-"""Transformers alone: values from plain formulas and from scikit-learn, states, and refusals."""
+"""Transformers on their own: values from plain formulas and from scikit-learn, states, and refused input."""
 
 import copy
 import pickle
@@ -39,13 +39,13 @@ def transformer(request):
 
 
 def test_every_kind_has_an_example():
-    assert {type(make()) for make in EXAMPLES.values()} == set(TRANSFORMERS) - {Hashing}  # which has tests of its own
+    assert {type(make()) for make in EXAMPLES.values()} == set(TRANSFORMERS) - {Hashing}  # Hashing has its own tests
 
 
 # Numbers.
 
 
-def test_standardize_is_the_rows_so_far_less_their_mean_over_their_deviation():
+def test_standardize_uses_the_mean_and_deviation_of_the_rows_so_far():
     seen = Standardize().run(X)
     for t in range(1, len(X)):
         np.testing.assert_allclose(seen[t], (X[t] - X[: t + 1].mean(axis=0)) / X[: t + 1].std(axis=0), rtol=1e-9)
@@ -53,14 +53,14 @@ def test_standardize_is_the_rows_so_far_less_their_mean_over_their_deviation():
     assert (np.abs(seen) <= np.sqrt(np.arange(len(X)))[:, None] * (1 + 1e-12)).all()
 
 
-def test_a_fitted_standardize_is_scikit_learns():
+def test_a_fitted_standardize_matches_scikit_learn():
     fresh = RNG.normal(size=(20, 3))
     ours, theirs = Standardize().fit(X), StandardScaler().fit(X)
     np.testing.assert_allclose(ours.transform(fresh), theirs.transform(fresh), rtol=1e-10)
     np.testing.assert_array_equal(ours.transform(fresh)[3], ours.transform_one(fresh[3]))
 
 
-def test_fading_moments_are_the_weighted_ones():
+def test_moments_with_forgetting_are_the_weighted_ones():
     seen = Standardize(forgetting=0.8).run(X)
     for t in range(1, len(X)):
         weight = 0.8 ** np.arange(t, -1, -1)
@@ -70,7 +70,7 @@ def test_fading_moments_are_the_weighted_ones():
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e8), (1e-3, -1e6), (1e-200, 0), (1e200, 0)])
-def test_standardize_knows_no_units(scale, shift):
+def test_standardize_is_invariant_to_units(scale, shift):
     plain = RNG.normal(size=(300, 1))
     moved = plain * scale + shift
     rounding = 1e-9 + 4e-16 * abs(shift) / scale
@@ -86,7 +86,7 @@ def test_standardize_survives_the_ends_of_the_range():
     np.testing.assert_allclose(Standardize().run([[far], [-far]]).ravel(), [0.0, -1.0])
 
 
-def test_a_feature_that_never_varies_is_zero():
+def test_a_constant_feature_becomes_zero():
     constant = np.full((50, 2), 0.1)
     assert not Standardize().run(constant).any()
     assert not Standardize().fit(constant).transform(constant).any()
@@ -101,7 +101,7 @@ def test_unit_norm_divides_by_the_length():
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 5])
 @pytest.mark.parametrize("width", [1, 2, 4])
-def test_polynomial_is_scikit_learns(degree, width):
+def test_polynomial_matches_scikit_learn(degree, width):
     rows = RNG.normal(size=(10, width))
     theirs = PolynomialFeatures(degree, include_bias=False).fit(rows)
     ours = Polynomial(degree).fit(rows)
@@ -110,7 +110,7 @@ def test_polynomial_is_scikit_learns(degree, width):
     assert list(ours.get_feature_names_out(NAMES[:1] * width)) == list(theirs.get_feature_names_out(NAMES[:1] * width))
 
 
-def test_a_feature_that_comes_later_brings_its_products_behind_the_others():
+def test_products_of_a_later_feature_follow_the_existing_ones():
     grown = Polynomial(3)
     grown.learn_one({"b": 2.0})
     grown.learn_one({"b": 2.0, "a": 3.0})
@@ -134,7 +134,7 @@ def test_lags_are_slices_of_the_past():
 
 @given(depth=st.integers(1, 200), rows=st.integers(1, 500), cut=st.integers(0, 500))
 def test_a_delay_line_of_any_depth_keeps_its_order(depth, rows, cut):
-    """Whether or not the line was moved back to the start of its memory, or was pickled on the way."""
+    """Also if the line was moved back to the start of its buffer, or pickled halfway."""
     column = np.arange(1.0, rows + 1)[:, None]
     model = Lags(x=depth)
     cut = min(cut, rows)
@@ -154,7 +154,7 @@ def kernel(name, gamma, A, B):
 @pytest.mark.parametrize("name", ["rbf", "laplace"])
 @pytest.mark.parametrize("n", [7, 8])
 def test_the_mean_of_the_products_over_seeds_is_the_kernel(name, n):
-    """Each entry within five standard errors of its mean: by chance once in a thousand such tests."""
+    """Each entry is within five standard errors; by chance, one such test in a thousand would fail."""
     rows = RNG.normal(size=(6, 3))
     products = []
     for seed in range(2000):
@@ -173,8 +173,8 @@ def kernel_ridge(within, between, y):
 
 
 @pytest.mark.parametrize("name", ["rbf", "laplace"])
-def test_ridge_on_fourier_features_comes_near_kernel_ridge_as_they_grow_in_number(name):
-    """With the products for the kernel it is kernel ridge exactly; the error for the kernel falls as the root of n."""
+def test_ridge_on_more_fourier_features_approaches_kernel_ridge(name):
+    """It is exactly kernel ridge with the features' products as the kernel, whose error falls as 1 / sqrt(n)."""
     rows, fresh = RNG.uniform(-1, 1, size=(60, 2)), RNG.uniform(-1, 1, size=(40, 2))
     y = np.sin(3 * rows[:, 0]) * rows[:, 1]
     exact = kernel_ridge(kernel(name, 0.5, rows, rows), kernel(name, 0.5, fresh, rows), y)
@@ -191,7 +191,7 @@ def test_ridge_on_fourier_features_comes_near_kernel_ridge_as_they_grow_in_numbe
     assert np.mean(errors[6400]) < 0.01 * np.mean(exact**2)
 
 
-def test_frequencies_of_a_feature_depend_on_the_seed_and_its_place_alone():
+def test_frequencies_of_a_feature_depend_only_on_the_seed_and_its_place():
     narrow, wide = (RandomFourier(9, seed=6).transform(X[:, :d]) for d in (2, 3))
     np.testing.assert_array_equal(RandomFourier(9, seed=6).transform(X * [1, 1, 0]), narrow)
     assert (narrow != wide).any()
@@ -201,7 +201,7 @@ def test_frequencies_of_a_feature_depend_on_the_seed_and_its_place_alone():
 # Every transformer.
 
 
-def test_run_is_looking_and_then_learning_row_by_row(transformer):
+def test_run_transforms_and_then_learns_row_by_row(transformer):
     whole = transformer.run(X, Y)
     pieces = transformer.clone()
     np.testing.assert_array_equal(np.vstack([pieces.run(x[None, :], [y]) for x, y in zip(X, Y, strict=True)]), whole)
@@ -212,7 +212,7 @@ def test_run_is_looking_and_then_learning_row_by_row(transformer):
     np.testing.assert_array_equal(looped.transform(X), transformer.transform(X))
 
 
-def test_mappings_are_the_same_rows(transformer):
+def test_mappings_give_the_same_result_as_arrays(transformer):
     by_name, by_place = transformer.clone(), transformer.clone()
     for x, y in zip(X, Y, strict=True):
         row = dict(zip(NAMES, x, strict=True))
@@ -225,7 +225,7 @@ def test_mappings_are_the_same_rows(transformer):
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
-def test_copies_go_on_alike_and_alone(transformer, way):
+def test_copies_continue_identically_and_independently(transformer, way):
     transformer.run(X[:30], Y[:30])
     twin = way(transformer)
     ahead = twin.run(X[30:], Y[30:])
@@ -293,7 +293,7 @@ def test_parameters_cannot_change_once_rows_were_seen():
     assert model.clone({"forgetting": 0.5}).forgetting == 0.5
 
 
-def test_products_that_leave_the_range_are_refused_with_their_place():
+def test_products_that_overflow_are_refused_by_row_and_feature():
     model = Polynomial(2)
     model.fit(X)
     with pytest.raises(ValueError, match="row 1 leaves the range"):
@@ -312,20 +312,20 @@ def test_lags_may_be_any_sequence(lags, tmp_path):
     assert "Lags" in repr(model)
 
 
-def test_a_number_of_lags_may_be_one_of_numpys():
+def test_the_number_of_lags_may_be_a_numpy_integer():
     np.testing.assert_array_equal(Lags(y=np.int64(2)).run(X, X[:, 0]), Lags(y=2).run(X, X[:, 0]))
 
 
 @pytest.mark.parametrize(
     "bad", ["12", b"12", np.ones((2, 2), dtype=int), np.array([1.5]), range(0), [1, 1], np.array(["1"])]
 )
-def test_what_is_no_sequence_of_lags_is_refused(bad):
+def test_an_invalid_sequence_of_lags_is_refused(bad):
     with pytest.raises(ValueError, match="Lags: y must be"):
         Lags(y=bad)
 
 
 def test_a_second_thread_is_told_that_the_transformer_is_in_use():
-    """Asked while the first is at its row, whose number takes its time."""
+    """The first thread learns a row with a slow __float__; the second one calls the transformer meanwhile."""
     model = Standardize().fit(X)
     told = []
 
@@ -357,13 +357,13 @@ def test_a_second_thread_is_told_that_the_transformer_is_in_use():
     np.testing.assert_array_equal(model.transform(X), wanted.transform(X))
 
 
-def test_transform_before_fit_needs_rows_only_where_something_is_learned():
+def test_only_a_transformer_that_learns_must_be_fitted_before_transform():
     with pytest.raises(ValueError, match="not fitted"):
         Standardize().transform(X)
     assert Polynomial(2).transform(X).shape == (60, 9)
 
 
-def test_scikit_learns_pipeline_takes_a_transformer():
+def test_scikit_learn_pipelines_accept_a_transformer():
     y = X @ [1.0, 1e-3, 1e3]
     ours = make_pipeline(Standardize(), dl.Ridge()).fit(X, y).predict(X)
     np.testing.assert_allclose(ours, make_pipeline(StandardScaler(), dl.Ridge()).fit(X, y).predict(X), rtol=1e-9)

@@ -1,4 +1,4 @@
-"""The encoding of columns depends neither on the cut into blocks nor on the format."""
+"""The encoding of columns depends neither on how the rows are cut into blocks nor on the file format."""
 
 import json
 from itertools import pairwise
@@ -42,7 +42,7 @@ def raw(table, start):
 
 
 def encoded(table, cuts, options, copied=False):
-    """All rows as mappings, with 0 left out, and the encoder."""
+    """All rows as mappings without zeros, and the encoder."""
     encoder, rows = Encoder(options), []
     for first, last in pairwise(cuts):
         block = encoder.encode(raw(table.slice(first, last - first), first))
@@ -58,7 +58,7 @@ def encoded(table, cuts, options, copied=False):
 
 
 @given(tables(), st.sampled_from(OPTIONS))
-def test_the_cut_does_not_matter_nor_does_saving_in_between(case, options):
+def test_neither_block_boundaries_nor_saving_change_the_encoding(case, options):
     table, cuts = case
     whole, encoder = encoded(table, [0, len(table)], options)
     for copied in (False, True):
@@ -69,7 +69,7 @@ def test_the_cut_does_not_matter_nor_does_saving_in_between(case, options):
 
 
 @given(tables())
-def test_a_text_is_one_where_it_is_and_nothing_elsewhere(case):
+def test_a_text_value_sets_only_its_own_indicator(case):
     table, _ = case
     rows, encoder = encoded(table, [0, len(table)], Options())
     seen = False
@@ -80,14 +80,14 @@ def test_a_text_is_one_where_it_is_and_nothing_elsewhere(case):
     assert len(set(encoder.names)) == len(encoder.names)
 
 
-def test_values_beyond_the_limit_share_a_feature():
+def test_categories_beyond_the_limit_share_a_feature():
     table = pa.table({"text": ["a", "b", "c", "a", "d", "other"]})
     rows, encoder = encoded(table, [0, 6], Options(categories=2))
     assert encoder.names == ["text=a", "text=b", "text is other"]
     assert [row.get("text is other", 0.0) for row in rows] == [0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
 
 
-def test_names_that_would_be_there_twice_are_told_apart():
+def test_colliding_feature_names_are_made_unique():
     table = pa.table({"a=b": [1.0], "a": ["b"], "a is missing": [2.0]})
     _, encoder = encoded(table, [0, 1], Options())
     assert encoder.names == ["a=b", "a=b'", "a is missing"]
@@ -106,7 +106,7 @@ def test_names_that_would_be_there_twice_are_told_apart():
         (pa.dictionary(pa.int8(), pa.float64()), 2.5, 2.5),
     ],
 )
-def test_numbers_of_every_type_are_numbers(kind, value, expected):
+def test_every_numeric_type_becomes_a_number(kind, value, expected):
     array = pa.array([value, None, value], kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
     table = pa.table({"x": pa.array([value, None, value], kind) if array is None else array})
     rows, encoder = encoded(table, [0, 1, 3], Options())
@@ -115,8 +115,8 @@ def test_numbers_of_every_type_are_numbers(kind, value, expected):
     assert [row.get("x is missing", 0.0) for row in rows] == [0.0, 1.0, 0.0]
 
 
-def test_a_zone_counts_by_its_own_clock():
-    noon = pa.array([1767268800], pa.int64()).cast(pa.timestamp("s", tz="America/New_York"))  # 12:00 UTC, 7:00 there
+def test_the_time_of_day_is_local_to_the_time_zone():
+    noon = pa.array([1767268800], pa.int64()).cast(pa.timestamp("s", tz="America/New_York"))  # 12:00 UTC, 7:00 local time
     rows, _ = encoded(pa.table({"t": noon}), [0, 1], Options())
     assert rows[0]["t: day sin"] == pytest.approx(np.sin(2 * np.pi * 7 / 24))
     assert rows[0]["t: day cos"] == pytest.approx(np.cos(2 * np.pi * 7 / 24))
@@ -131,13 +131,13 @@ def test_rows_that_go_back_in_time_are_counted():
 
 
 @pytest.mark.parametrize("settings", [{"missing": {"": "men"}}, {"missing": {"a": ""}}, {"categories": -1}])
-def test_wrong_settings_are_refused(settings):
+def test_invalid_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         Options(**settings)
 
 
-def test_a_state_from_a_file_keeps_the_order_of_columns():
-    """Files sort mappings by name; the order decides which of two features that are born in one row comes first."""
+def test_a_state_loaded_from_a_file_keeps_the_order_of_columns():
+    """Files sort mappings by name, but the order of columns decides which of two new features in a row comes first."""
     table = pa.table({"z": [1.0, None], "a": [2.0, None]})
     _, whole = encoded(table, [0, 2], Options())
     encoder = Encoder(Options())

@@ -1,4 +1,4 @@
-"""A learner along blocks: refused rows are named, and late labels give the bits of a plain loop."""
+"""A learner that follows blocks: refused rows are named, and late labels give a plain loop's results bit for bit."""
 
 from itertools import pairwise
 
@@ -23,13 +23,13 @@ def blocks(labels, size):
 @pytest.mark.parametrize(
     ("delay", "bad", "place"),
     [
-        (0, 0, "line 100"),  # by its name: the learner does not know the feature yet
-        (0, 17, "line 117"),  # within a block that is learned at once
+        (0, 0, "line 100"),  # by name: the feature is new to the learner
+        (0, 17, "line 117"),  # within a block that is learned in one call
         (2, 11, "line 111"),  # learned in its own block
-        (2, 18, "row 18"),  # learned in the next block, which knows no line of this one
+        (2, 18, "row 18"),  # learned with the next block, which has no line numbers for this one
     ],
 )
-def test_the_row_that_is_refused_is_named(delay, bad, place):
+def test_a_refused_row_is_named(delay, bad, place):
     labels = list(range(30))
     labels[bad] = np.nan
     model = dl.RLS()
@@ -40,7 +40,7 @@ def test_the_row_that_is_refused_is_named(delay, bad, place):
     assert found.value.within("a.csv").row == bad
 
 
-def test_rows_before_the_refused_one_are_learned_as_ever():
+def test_rows_before_a_refused_one_are_learned():
     labels = np.random.default_rng(0).normal(size=30)
     labels[25] = np.nan
     model = dl.RLS()
@@ -53,8 +53,8 @@ def test_rows_before_the_refused_one_are_learned_as_ever():
 
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("names", [["b", "a"], ["c", "d"], ["a", "c"]])
-def test_a_learner_of_other_features_is_followed_by_their_names(names, delay):
-    """As many features in another order, or of other names, are not the learner's own."""
+def test_a_learner_with_other_features_is_followed_by_name(names, delay):
+    """The same number of features in another order, or with other names, must not be taken for the learner's own."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), rng.normal(size=40)
     model, plain = dl.RLS(), dl.RLS()
@@ -125,8 +125,8 @@ MODELS = {
     st.booleans(),
     st.integers(0, 9),
 )
-@example("auto", 1, [], False, 6)  # the last label that comes is missing
-def test_late_labels_and_new_features_give_the_bits_of_a_plain_loop_also_after_a_restart(name, delay, cuts, watched, seed):
+@example("auto", 1, [], False, 6)  # the last label that arrives is missing
+def test_late_labels_and_new_features_equal_a_plain_loop_bit_for_bit_also_after_a_restart(name, delay, cuts, watched, seed):
     X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()
     expected = plainly(plain, X, y, delay, 0.8)
@@ -146,7 +146,7 @@ def test_late_labels_and_new_features_give_the_bits_of_a_plain_loop_also_after_a
 
 
 @pytest.mark.parametrize("delay", [1, 8])
-def test_snapshots_of_late_runs_are_the_weights_of_the_plain_loop(delay):
+def test_snapshots_of_late_runs_equal_the_weights_of_the_plain_loop(delay):
     X, y = growth_and_gaps(120, 3)
     plain, waiting, weights = dl.RLS(missing="skip"), [], []
     for t in range(70, 120):

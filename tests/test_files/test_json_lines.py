@@ -36,7 +36,7 @@ for arguments in json.loads(sys.argv[1]):
 
 @pytest.mark.parametrize("kind", LEVELS)
 def test_deep_nesting_is_refused_with_its_line(tmp_path, kind):
-    """In a process of its own: what is tested is that it does not crash."""
+    """Runs in a separate process, because a failure would be a crash."""
     commands, words = [], []
     for before in (0, 20_000):
         source = tmp_path / f"{before}.jsonl"
@@ -57,7 +57,7 @@ def test_nesting_over_many_lines_is_refused_too(tmp_path):
     assert f"line {DEEPEST + 2}: objects or arrays are nested" in done.stderr
 
 
-def test_predict_refuses_it_too(capsys, tmp_path):
+def test_predict_refuses_deep_nesting_too(capsys, tmp_path):
     source, model = tmp_path / "a.jsonl", tmp_path / "model"
     source.write_text(GOOD * 50)
     outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--state", model)
@@ -67,7 +67,7 @@ def test_predict_refuses_it_too(capsys, tmp_path):
     assert done.stderr.startswith(f"driftline predict: {source}, line 2: objects or arrays are nested")
 
 
-def test_columns_that_are_dropped_may_be_nested_a_little(capsys, tmp_path):
+def test_dropped_columns_may_be_moderately_nested(capsys, tmp_path):
     source = tmp_path / "a.jsonl"
     source.write_text(nested(DEEPEST - 1) * 40)
     assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--drop", "x")["rows"] == 40
@@ -89,7 +89,7 @@ def depth_of(value):
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=2), VALUES, max_size=3), min_size=1, max_size=5), st.integers(1, 5))
-def test_the_depth_is_that_of_the_parsed_objects(objects, limit):
+def test_the_depth_matches_the_parsed_objects(objects, limit):
     data = "\n".join(map(json.dumps, objects)).encode()
     depths = [depth_of(each) for each in objects]
     with pytest.MonkeyPatch.context() as patch:
@@ -99,7 +99,7 @@ def test_the_depth_is_that_of_the_parsed_objects(objects, limit):
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_flat_lines_are_known_at_a_look(end):
+def test_flat_lines_are_recognised(end):
     assert _is_flat(f'{{"x": 1}}{end}{{"x": "a"}}{end}'.encode())
 
 
@@ -119,8 +119,8 @@ SCALARS = (
     st.sampled_from([(",", ":"), (" , ", " : "), (",\t", ":\t")]),
     st.booleans(),
 )
-def test_text_columns_hold_every_value_as_it_is_written(tmp_path_factory, name, rows, separators, escaped):
-    """Numbers and texts may be mixed. Texts and nested objects that look like the key change nothing."""
+def test_text_columns_keep_every_value_as_written(tmp_path_factory, name, rows, separators, escaped):
+    """Numbers and strings may be mixed. Strings and nested objects that contain the key's name change nothing."""
     source = tmp_path_factory.mktemp("json") / "a.jsonl"
     objects = [{"nested of " + name: nested, "note of " + name: note, name: value} for value, nested, note in rows]
     lines = [json.dumps(each, separators=separators, ensure_ascii=escaped) for each in objects]
@@ -137,7 +137,7 @@ def test_text_columns_hold_every_value_as_it_is_written(tmp_path_factory, name, 
 @pytest.mark.parametrize(
     ("value", "words"), [("[1]", "holds a list"), ("01", "is not a JSON object"), ("tru", "is not a JSON")]
 )
-def test_what_is_no_value_is_refused_in_a_text_column_too(capsys, tmp_path, value, words):
+def test_invalid_values_are_refused_in_text_columns_too(capsys, tmp_path, value, words):
     source = tmp_path / "a.jsonl"
     source.write_text(f'{{"id": 7, "x": 1, "y": 2}}\n{{"id": {value}, "x": 1, "y": 2}}\n')
     code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls", "--id", "id")
@@ -145,8 +145,8 @@ def test_what_is_no_value_is_refused_in_a_text_column_too(capsys, tmp_path, valu
 
 
 @pytest.mark.parametrize("begin", [0, 19_998])
-def test_columns_that_are_dropped_may_hold_anything(capsys, tmp_path, begin):
-    """Numbers, texts and objects, from the first block or from a later one on."""
+def test_dropped_columns_may_hold_anything(capsys, tmp_path, begin):
+    """Numbers, strings and objects, starting in the first block or in a later one."""
     source = tmp_path / "a.jsonl"
     odd = ["1", '"a"', "{}", "[1]", "null", "true"]
     lines = [
@@ -161,7 +161,7 @@ def test_columns_that_are_dropped_may_hold_anything(capsys, tmp_path, begin):
 
 @pytest.mark.parametrize("option", [["--key", "k"], ["--text", "k"], ["--task", "classify"]])
 def test_numbers_may_be_keys_categories_and_classes(capsys, tmp_path, option):
-    """The same as with the texts of a CSV file."""
+    """The result is the same as from a CSV file, in which they are text."""
     values = [("k", "x", "y"), *((t % 3, t % 7, t % 2) for t in range(60))]
     (tmp_path / "a.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in values))
     (tmp_path / "a.jsonl").write_text(
@@ -172,6 +172,6 @@ def test_numbers_may_be_keys_categories_and_classes(capsys, tmp_path, option):
     assert differing <= {"source", "seconds", "rows_per_second", "reading_seconds", "learning_seconds"}
 
 
-def test_a_parameter_that_is_nested_deeply_is_refused(capsys, tmp_path):
+def test_a_deeply_nested_parameter_is_refused(capsys, tmp_path):
     code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", "-s", "forgetting=" + "[" * 100_000)
     assert (code, "forgetting must be" in " ".join(err.split())) == (2, True)

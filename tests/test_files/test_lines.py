@@ -1,4 +1,4 @@
-"""Blocks of whole lines: nothing is lost, and each has the number of its first line."""
+"""Blocks of whole lines: nothing is lost, and each block knows the number of its first line."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +13,7 @@ records = st.lists(st.lists(values, min_size=2, max_size=2).map(",".join), min_s
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of about 20 bytes, so that most of them would end within quotes."""
+    """Blocks of about 20 bytes, most of which would end inside quotes."""
     for name in ("FIRST", "BLOCK", "PEEK"):
         monkeypatch.setattr(lines, name, 20)
 
@@ -21,7 +21,7 @@ def small_blocks(monkeypatch):
 @pytest.mark.usefixtures("small_blocks")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(header=st.sampled_from(["a,b", '"a\nb",c']), rows=records, ends=st.booleans())
-def test_blocks_are_the_file_cut_between_records(tmp_path, header, rows, ends):
+def test_blocks_cut_the_file_only_between_records(tmp_path, header, rows, ends):
     text = "\n".join([header, *rows]) + "\n" * ends
     path = tmp_path / "a.csv"
     path.write_text(text)

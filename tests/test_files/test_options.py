@@ -1,4 +1,4 @@
-"""Reading options: one object from the command line to the reader, into a state and back."""
+"""Reading options: one object passes from the command line to the reader, and into a state and back."""
 
 import json
 
@@ -25,14 +25,14 @@ EVERY = {
 }
 
 
-def test_every_option_survives_a_state():
+def test_every_option_survives_saving_in_a_state():
     options = Options(**EVERY)
     assert options.plain().keys() == EVERY.keys()
     assert all(value != getattr(Options(), name) for name, value in options.plain().items())
     assert Options.from_plain(json.loads(json.dumps(options.plain()))) == options
 
 
-def test_every_option_can_be_typed():
+def test_every_option_has_a_command_line_flag():
     assert READING.keys() == EVERY.keys()
     typed = dict.fromkeys(READING) | {
         "target": "y",
@@ -50,7 +50,7 @@ def test_every_option_can_be_typed():
     assert READING["categories"].default == Options().categories
 
 
-def test_python_may_give_one_name_or_one_policy():
+def test_python_accepts_a_single_name_or_policy():
     assert Options(features="wind", missing="skip") == Options(features=["wind"], missing={"": "skip"})
     assert Options(delimiter="\\t").delimiter == "\t"
 
@@ -67,6 +67,6 @@ def test_python_may_give_one_name_or_one_policy():
         ({"categories": -1}, "categories must be a whole number of at least 0, got -1"),
     ],
 )
-def test_what_does_not_go_together_is_refused(given, words):
+def test_conflicting_options_are_refused(given, words):
     with pytest.raises(ValueError, match=words):
         Options(**given)

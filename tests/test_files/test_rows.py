@@ -1,4 +1,4 @@
-"""Readers: every format gives the same rows, however it is cut, and errors name what cannot be read."""
+"""Readers: every format gives the same rows, whatever the block size, and errors name what cannot be read."""
 
 import gzip
 from contextlib import closing
@@ -23,7 +23,7 @@ def gathered(rows):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_small_blocks_give_the_rows_of_large_ones(tmp_path, monkeypatch, name):
+def test_small_blocks_give_the_same_rows_as_large_ones(tmp_path, monkeypatch, name):
     path = write(mixed(300), tmp_path / name)
     X, y, names = gathered(open_rows(path, target="load"))
     for constant, value in (("BLOCK", 700), ("FIRST", 300)):
@@ -40,7 +40,7 @@ def test_small_blocks_give_the_rows_of_large_ones(tmp_path, monkeypatch, name):
 
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("skip", [0, 1, 99, 100, 101, 299, 300])
-def test_rows_that_are_skipped_are_those_at_the_beginning(tmp_path, name, skip):
+def test_skip_leaves_out_the_first_rows(tmp_path, name, skip):
     path = write(mixed(300), tmp_path / name)
     with open_rows(path, target="load") as rows:
         blocks = list(rows.reader.blocks(skip))
@@ -50,7 +50,7 @@ def test_rows_that_are_skipped_are_those_at_the_beginning(tmp_path, name, skip):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_the_delimiter_is_found_out(tmp_path, delimiter):
+def test_the_delimiter_is_detected(tmp_path, delimiter):
     path = tmp_path / "a.csv"
     path.write_bytes(as_csv(mixed(50), delimiter))
     X, _, names = gathered(open_rows(path, target="load"))
@@ -81,7 +81,7 @@ def read(tmp_path, content, **options):
         ("x,y\n?,2\n1,3\nNA,4\n", ["x", "x is missing"], [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]),
     ],
 )
-def test_csv_in_its_many_ways(tmp_path, text, names, X):
+def test_variants_of_csv_are_read(tmp_path, text, names, X):
     found = read(tmp_path, text)
     assert found[2] == names
     np.testing.assert_array_equal(found[0], X)
@@ -97,7 +97,7 @@ def test_options_change_what_is_read(tmp_path):
         read(tmp_path, "t,y\nat six,2\n", time="t")
 
 
-def test_an_error_has_the_words_of_a_program_or_of_the_command_line(tmp_path):
+def test_an_error_is_worded_for_python_or_for_the_command_line(tmp_path):
     with pytest.raises(DataError) as caught:
         read(tmp_path, "x,y\n1,2\n2,3\nlots,4\n")
     source = tmp_path / "a.csv"
@@ -106,7 +106,7 @@ def test_an_error_has_the_words_of_a_program_or_of_the_command_line(tmp_path):
     assert caught.value.spelled(as_flags=True).startswith(words + "--na lots if it means a missing value")
 
 
-def test_the_evaluation_takes_the_rows(tmp_path):
+def test_evaluate_accepts_a_reader(tmp_path):
     path = write(mixed(200).drop_columns(["when"]), tmp_path / "a.csv")
     learner = dl.RLS(missing="skip")
     dl.evaluate.prequential(learner, open_rows(path, target="load"), progress=False)
@@ -128,7 +128,7 @@ def test_a_line_ends_outside_quotes(tmp_path):
 
 
 def test_memory_stays_bounded_while_packed_data_is_large(tmp_path):
-    """A small gzipped file may hold one line without an end."""
+    """A small gzipped file may hold one endless line."""
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a,y\n" + b"1" * (40 * 2**20), 1))
     with pytest.raises(DataError, match="the line is longer than 16 MB"):

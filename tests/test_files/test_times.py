@@ -1,4 +1,4 @@
-"""Times in files: zones and the end of summer time, and dates as people write them."""
+"""Times in files: time zones, the end of summer time, and the common ways to write dates."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -34,19 +34,19 @@ def block_of(path, **options):
     return next(iter(open_rows(path, **{"target": "load"} | options)))
 
 
-def test_the_clocks_of_the_zone_say_the_hour_and_utc_says_when(tmp_path):
+def test_features_use_local_time_and_the_time_axis_uses_utc(tmp_path):
     block = block_of(write(zoned(), tmp_path / "a.parquet"), time="when")
     assert block.zone == "Europe/Berlin"
     assert block.times.tolist() == [moment.replace(tzinfo=None) for moment in HOURS]
     angle = np.array([2 * np.pi * (moment.hour * 60 + moment.minute) / 1440 for moment in LOCAL])
     np.testing.assert_allclose(block.X[:, block.names.index("when: day sin")], np.sin(angle), atol=1e-12)
-    assert LOCAL[4].hour == LOCAL[5].hour == 2  # what makes the local clock no axis
+    assert LOCAL[4].hour == LOCAL[5].hour == 2  # so local time cannot be the axis
 
 
 @pytest.mark.parametrize(("table", "name"), [(zoned, "a.parquet"), (zoned, "a.arrow"), (with_offsets, "a.csv"),
                                              (with_offsets, "a.jsonl"), (with_offsets, "a.parquet")])  # fmt: skip
 @pytest.mark.parametrize("out", ["p.csv", "p.parquet", "p.jsonl"])
-def test_the_end_of_summer_time_keeps_the_axis(tmp_path, capsys, table, name, out):
+def test_the_time_axis_is_monotonic_at_the_end_of_summer_time(tmp_path, capsys, table, name, out):
     path, page = write(table(), tmp_path / name), tmp_path / "report.html"
     found = outcome(
         capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when", "--report", page, "--out", tmp_path / out
@@ -62,7 +62,7 @@ def test_the_end_of_summer_time_keeps_the_axis(tmp_path, capsys, table, name, ou
         assert times.type.tz == "Europe/Berlin"
 
 
-def test_clocks_that_go_back_without_a_zone_are_counted(tmp_path, capsys):
+def test_local_times_that_go_back_without_a_zone_are_counted(tmp_path, capsys):
     table = pa.table({"when": [moment.replace(tzinfo=None) for moment in LOCAL], "load": np.arange(12.0)})
     path = write(table, tmp_path / "a.parquet")
     assert outcome(capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when")["rows_back_in_time"] == 0
@@ -88,7 +88,7 @@ def test_clocks_that_go_back_without_a_zone_are_counted(tmp_path, capsys):
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
-def test_dates_as_people_write_them(tmp_path, written, expected, name):
+def test_common_date_formats_are_read(tmp_path, written, expected, name):
     path = write(pa.table({"when": [*written, None], "load": [1.0, 2.0, 3.0]}), tmp_path / name)
     block = block_of(path, time="when")
     assert block.times[:2].tolist() == np.array(expected, dtype="datetime64[us]").tolist()
@@ -110,7 +110,7 @@ def test_dates_as_people_write_them(tmp_path, written, expected, name):
         (["Mon 3 Feb 2025", "Tue 4 Feb 2025"], "looks like a date, but not in a known format.*time_format"),
     ],
 )  # fmt: skip
-def test_dates_that_are_not_understood_are_never_categories(tmp_path, written, words):
+def test_unreadable_dates_never_become_categories(tmp_path, written, words):
     path = write(pa.table({"when": written, "load": np.arange(float(len(written)))}), tmp_path / "a.csv")
     with pytest.raises(DataError, match=words):
         block_of(path)
@@ -129,8 +129,8 @@ def test_dates_that_are_not_understood_are_never_categories(tmp_path, written, w
         ("2025-01-{:02}", "31.13.2025", "'31.13.2025' is not a time.*na='31.13.2025'"),
     ],
 )
-def test_what_is_advised_for_a_time_unlike_the_others_helps(tmp_path, monkeypatch, usual, other, words, late):
-    """In the first rows, which determine how times are written, and in later ones; as the time of the rows, and without."""
+def test_the_advice_for_a_time_unlike_the_others_works(tmp_path, monkeypatch, usual, other, words, late):
+    """In the first rows, which determine the format of the times, and in later ones; with and without it as --time."""
     monkeypatch.setattr("driftline.files.lines.BLOCK", 1024 if late else 10_000)
     days = [usual.format(1 + row % 28) for row in range(200)]
     path, rows = tmp_path / "a.csv", np.arange(float(len(days) + 1))
@@ -151,7 +151,7 @@ def test_what_is_advised_for_a_time_unlike_the_others_helps(tmp_path, monkeypatc
             assert sum(map(len, blocks)) == len(rows)
 
 
-def test_times_that_order_rows_and_labels_cannot_be_left_out(tmp_path):
+def test_the_time_column_cannot_be_dropped_if_rows_have_ids(tmp_path):
     table = pa.table({"when": ["2025-01-01", "2025-01-02", "01.02.2025"], "at": list("abc"), "load": np.arange(3.0)})
     path = write(table, tmp_path / "a.csv")
     with pytest.raises(DataError) as caught:
@@ -162,13 +162,13 @@ def test_times_that_order_rows_and_labels_cannot_be_left_out(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.jsonl"])
-def test_other_files_refuse_them_too(tmp_path, name):
+def test_parquet_and_json_refuse_unreadable_dates_too(tmp_path, name):
     path = write(pa.table({"when": ["31/02/2025", "28/02/2025", "27/02/2025"], "load": [1.0, 2.0, 3.0]}), tmp_path / name)
     with pytest.raises(DataError, match=r"(row 0|line 1), column 'when': '31/02/2025' is not a time like '28/02/2025'"):
         block_of(path)
 
 
-def test_a_format_that_is_given_decides(tmp_path):
+def test_an_explicit_time_format_takes_precedence(tmp_path):
     path = write(pa.table({"when": ["01/12/2025", "1/2/2025"], "load": [1.0, 2.0]}), tmp_path / "a.csv")
     for form, first in (("%d/%m/%Y", "2025-12-01"), ("%m/%d/%Y", "2025-01-12")):
         assert str(block_of(path, time="when", time_format=form).times[0])[:10] == first
@@ -181,13 +181,13 @@ def test_a_format_that_is_given_decides(tmp_path):
 @pytest.mark.parametrize(
     "written", [["1.2.3", "1.2.10"], ["north", "2025-12-31", "south"], ["555-12-34567", "x"], ["2025-Q1", "2025-Q2"]]
 )
-def test_what_is_no_date_stays_a_category(tmp_path, written):
+def test_text_that_is_not_a_date_stays_a_category(tmp_path, written):
     path = write(pa.table({"when": written, "load": np.arange(float(len(written)))}), tmp_path / "a.csv")
     assert block_of(path).names == [f"when={text}" for text in written]
 
 
 def test_a_model_remembers_how_dates_are_written(tmp_path, capsys):
-    """A short file may not tell by itself whether the day comes first."""
+    """A short file alone may not show whether the day comes first."""
     long = write(pa.table({"when": ["31/12/2025", "1/2/2025"] * 20, "load": np.arange(40.0)}), tmp_path / "long.csv")
     short = write(pa.table({"when": ["01/03/2025"]}), tmp_path / "short.csv")
     state, out = tmp_path / "m.drift", tmp_path / "p.csv"
@@ -200,7 +200,7 @@ def test_a_model_remembers_how_dates_are_written(tmp_path, capsys):
     st.datetimes(min_value=datetime(1000, 1, 1), max_value=datetime(9999, 1, 1)),
     st.sampled_from([each for each in LAYOUTS if "%" in each]),
 )
-def test_a_time_that_is_written_is_read_as_it_was(moment, layout):
+def test_a_formatted_time_is_read_back_unchanged(moment, layout):
     if "%y" in layout:
         moment = moment.replace(year=2000 + moment.year % 60, day=min(moment.day, 28))
     text = moment.strftime(layout.replace("%Y", f"{moment.year:04d}"))
@@ -212,8 +212,8 @@ def test_a_time_that_is_written_is_read_as_it_was(moment, layout):
 
 
 @pytest.mark.parametrize(("target", "more"), [("price", {}), ("load", {}), ("load", {"features": ["price"]})])
-def test_a_number_with_marks_is_not_said_to_be_missing(tmp_path, target, more):
-    """Nor a class: it is to be written as a number. What else is advised for an input helps."""
+def test_a_number_with_separators_is_not_reported_as_missing(tmp_path, target, more):
+    """Nor as a class: the error says to write a plain number. Other advice, given for an input, works."""
     path = write(pa.table({"price": ["1", "2", "3", "1,200"], "load": np.arange(4.0)}), tmp_path / "a.csv")
     with pytest.raises(
         DataError, match=r"line 5, column 'price': .*'1,200'.*: write it without marks for thousands"
@@ -237,8 +237,8 @@ def test_a_number_with_marks_is_not_said_to_be_missing(tmp_path, target, more):
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
-def test_numbers_with_marks_are_no_categories_either(tmp_path, written, name):
-    """In a file that is separated by commas; the mark of the target is another matter."""
+def test_numbers_with_marks_do_not_become_categories(tmp_path, written, name):
+    """The files are separated by commas, and only an input has such marks."""
     path = write(pa.table({"price": [*written, written[0]], "load": np.arange(3.0)}), tmp_path / name)
     with pytest.raises(DataError, match="looks like a number: write it without marks"):
         block_of(path)
@@ -248,12 +248,12 @@ def test_numbers_with_marks_are_no_categories_either(tmp_path, written, name):
 @pytest.mark.parametrize(
     "written", [["007", "12"], ["1.5", "2.5"], ["10:30", "11:45"], ["A1,000", "B"], ["192.168.1.1", "10.0.0.1"]]
 )
-def test_text_that_is_declared_as_such_stays_a_category(tmp_path, written):
+def test_text_of_a_typed_file_stays_a_category(tmp_path, written):
     path = write(pa.table({"code": written, "load": np.arange(2.0)}), tmp_path / "a.parquet")
     assert block_of(path).names == [f"code={text}" for text in written]
 
 
-def test_a_zone_that_is_not_known_is_named(tmp_path):
+def test_an_unknown_time_zone_is_named(tmp_path):
     table = zoned().set_column(0, "when", zoned()["when"].cast(pa.timestamp("us", tz="Mars/Phobos")))
     with pytest.raises(DataError, match="column 'when': the time zone 'Mars/Phobos' is not known here"):
         block_of(write(table, tmp_path / "a.parquet"))

@@ -6,7 +6,7 @@ from driftline.fleet.core import has_fixed_size
 
 
 def keyed_rows(keys=5, count=300, d=3, seed=3):
-    """Rows of several keys in random order, each with a target of its own that drifts."""
+    """Rows of several keys in random order; each key has its own drifting target."""
     rng = np.random.default_rng(seed)
     which = rng.integers(keys, size=count)
     X = rng.uniform(-0.7, 0.7, size=(count, d)) / np.sqrt(max(d, 3) / 3)
@@ -15,7 +15,7 @@ def keyed_rows(keys=5, count=300, d=3, seed=3):
 
 
 def run_apart(learner, keys, X, y, **more):
-    """The models by key, and the predictions in the order of the rows."""
+    """Models by key, and predictions in the order of the rows."""
     models = {key: learner.clone() for key in dict.fromkeys(keys.tolist())}
     predictions = np.empty(len(y))
     for key, model in models.items():
@@ -25,7 +25,7 @@ def run_apart(learner, keys, X, y, **more):
 
 
 def require_same(model, other, intervals=False):
-    """Two models that nothing tells apart; those of fixed size apart from the tracker of intervals, unless it is kept."""
+    """Assert that two models are identical; for fixed-size models the interval tracker counts only if `intervals`."""
     assert type(model) is type(other)
     assert model.n_seen_ == other.n_seen_
     assert model.n_skipped_ == other.n_skipped_

@@ -1,4 +1,4 @@
-"""Alarms of single keys: those that a dl.Alarm of each key would raise."""
+"""Alarms by key: the same as those of a separate dl.Alarm for each key."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ LEARNERS = [dl.RLS(forgetting=0.97), dl.NLMS(), dl.Kalman(dtype="float32"), dl.A
 
 
 def drifting_rows(keys=6, count=3000, seed=5):
-    """Rows of several keys, of which the even ones get ten times the noise half-way."""
+    """Rows of several keys; halfway, the noise of the even keys grows tenfold."""
     which, X, _ = keyed_rows(keys, count, seed=seed)
     noise = np.where((which % 2 == 0) & (np.arange(count) > count // 2), 3.0, 0.3)
     return which, X, X @ [1.0, 2.0, -1.0] + noise * np.random.default_rng(seed).normal(size=count)
 
 
 def alarms_apart(keys, errors):
-    """The rows at which an alarm of each key goes off."""
+    """The rows at which a separate alarm for each key goes off."""
     found = []
     for key in np.unique(keys):
         mine = np.flatnonzero(keys == key)
@@ -37,7 +37,7 @@ def test_a_run_names_the_rows_at_which_the_alarm_of_their_key_goes_off(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 @pytest.mark.parametrize("named", [True, False])
-def test_alarms_that_are_kept_go_on_from_call_to_call(learner, named, tmp_path):
+def test_alarms_of_the_fleet_carry_over_from_call_to_call(learner, named, tmp_path):
     keys, X, y = drifting_rows()
     names = [f"key {key}" for key in keys] if named else keys
     fleet = dl.Fleet(learner, named=named, alarms=True)
@@ -79,8 +79,8 @@ def test_learning_without_a_run_feeds_the_alarms_too(learner):
             assert np.array_equal(fleet.summary()[name], run.summary()[name])
 
 
-def test_threads_and_stretches_change_no_alarm(monkeypatch):
-    """With more than 256 keys, which the alarms' sort takes two passes for."""
+def test_neither_threads_nor_stretches_change_the_alarms(monkeypatch):
+    """With more than 256 keys, for which sorting the alarms takes two passes."""
     monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)
     monkeypatch.setattr("driftline.fleet.call.STRETCH", 400 * 300)
     keys, X, y = drifting_rows(keys=300, count=90_000)
@@ -92,7 +92,7 @@ def test_threads_and_stretches_change_no_alarm(monkeypatch):
         assert run.alarms.tolist() == expected
 
 
-def test_rows_that_are_skipped_are_not_watched():
+def test_alarms_ignore_skipped_rows():
     keys, X, y = drifting_rows()
     X[::7, 0] = np.nan
     run = dl.Fleet(dl.RLS(missing="skip"), 6, alarms=True).run(keys, X, y)
@@ -101,7 +101,7 @@ def test_rows_that_are_skipped_are_not_watched():
     assert run.alarms.tolist() == alarms_apart(keys, run.errors)
 
 
-def test_a_call_that_is_refused_leaves_the_alarms_alone():
+def test_a_refused_call_does_not_change_the_alarms():
     keys, X, y = drifting_rows()
     for learner in (dl.WEMM(ridge=9.0), dl.Averaged(dl.WEMM(ridge=9.0))):
         whole, broken = dl.Fleet(learner, 6, alarms=True), dl.Fleet(learner, 6, alarms=True)
@@ -126,7 +126,7 @@ def test_several_labels_a_row_are_refused(learner):
         dl.Fleet(learner, 6).run(keys, X, np.column_stack([y, y]))
 
 
-def test_classes_that_are_missed_more_often_raise_the_alarm():
+def test_a_rising_error_rate_of_a_classifier_raises_the_alarm():
     keys, X, _ = drifting_rows(keys=2, count=2000)
     labels = np.where(X[:, 0] > 0, "up", "down")
     flipped = (keys == 0) & (np.arange(2000) > 1000) & (np.random.default_rng(0).random(2000) < 0.5)

@@ -20,7 +20,7 @@ LEARNERS = [dl.RLS(dtype="float32"), dl.Kalman(), dl.ARCOR(radius=0.5), dl.EG(no
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("n", [40, None])
-def test_a_fleet_goes_on_as_if_never_stopped(learner, named, n, path):
+def test_a_loaded_fleet_resumes_as_if_never_stopped(learner, named, n, path):
     keys, X, y = keyed_rows(keys=6)
     keys = [f"key {key}" for key in keys] if named else keys * 3
     fleet = dl.Fleet(learner, n, named=named, jobs=2)
@@ -43,7 +43,7 @@ def test_a_fleet_that_has_learned_nothing_can_be_saved(path):
     twin.learn_many(["a"], [[1.0]], [1.0])
 
 
-def test_scalars_of_numpy_are_keys_that_can_be_saved(path):
+def test_keys_that_are_numpy_scalars_can_be_saved(path):
     fleet = dl.Fleet(dl.RLS(), named=True)
     fleet.learn_many([np.int64(7), np.str_("oslo"), 7, "oslo"], np.ones((4, 2)), np.ones(4))
     fleet.learn_one(np.int16(7), np.ones(2), 1.0)
@@ -55,7 +55,7 @@ def test_scalars_of_numpy_are_keys_that_can_be_saved(path):
     assert np.int32(7) in twin
 
 
-def test_what_a_file_cannot_hold_is_refused_by_name(path):
+def test_keys_and_parameters_that_cannot_be_saved_are_refused_by_name(path):
     fleet = dl.Fleet(dl.RLS(), 3, named=True)
     fleet.learn_many([("a", 1)], [[1.0]], [1.0])
     with pytest.raises(ValueError, match=r"^Fleet\.save: the key \('a', 1\) cannot be saved: .* pickle takes any"):
@@ -108,7 +108,7 @@ def test_missing_and_misshapen_arrays_are_refused(name, change, path):
     if change is not None:
         arrays[name] = change(array)
     if name == "keys" and change is not None and np.array_equal(arrays[name].ravel(), array):
-        return  # a text in another shape is the same text
+        return  # text in another shape is the same text
     forge(path, arrays, head, "fleet")
     refuse(path)
 
@@ -123,7 +123,7 @@ def test_forged_heads_are_refused(change, path):
     arrays, _, head = parts(path)
     forge(path, arrays, {**head, "fleet": {**head["fleet"], **change}}, "fleet")
     if change == {"named": False}:
-        assert dl.load(path).n_seen_.tolist() == [1, 1, 1, 0, 0]  # the names were dropped, the models are sound
+        assert dl.load(path).n_seen_.tolist() == [1, 1, 1, 0, 0]  # the names are lost, but the models are sound
     else:
         refuse(path)
 
@@ -138,7 +138,7 @@ def test_forged_keys_are_refused(keys, path):
     refuse(path)
 
 
-def test_the_learner_of_a_forged_file_must_suit_its_models(path):
+def test_a_forged_file_whose_learner_does_not_match_its_models_is_refused(path):
     for learner, other in ((dl.RLS(), dl.Auto()), (dl.Auto(), dl.RLS()), (dl.Auto(), dl.Averaged(dl.RLS()))):
         fleet, names = dl.Fleet(learner, 5), {dl.RLS: "rls", dl.Auto: "auto", dl.Averaged: "averaged"}
         fleet.learn_many([1, 2], np.ones((2, 2)), [1.0, 2.0])

@@ -14,7 +14,7 @@ NAMES = np.array([f"key {key}" for key in range(40)])
 
 
 class Interrupting:
-    """A core that is interrupted before or after one of its calls, as Ctrl-C may do."""
+    """A core that raises KeyboardInterrupt before or after one of its calls, as Ctrl-C may do."""
 
     def __init__(self, core, verb, number, when):
         self._core, self._verb, self._left, self._when = core, verb, number, when
@@ -86,7 +86,7 @@ def test_the_rows_before_an_interrupt_stay_learned(verb, number, when, learned, 
 
 
 @pytest.mark.parametrize(("verb", "number", "when"), [("run", 1, "before"), ("run", 3, "after"), ("accept", 1, "before")])
-def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number, when, short_stretches, monkeypatch):
+def test_an_interrupt_rolls_back_learners_that_may_refuse_a_row(verb, number, when, short_stretches, monkeypatch):
     keys, X, y = keyed_rows(keys=40, count=1000)
     fleet = dl.Fleet(dl.LMS(rate=0.1), named=True)
     fleet.learn_many(NAMES[keys[:50]], X[:50], y[:50])
@@ -104,7 +104,7 @@ def test_learners_that_may_refuse_a_row_are_as_before_an_interrupt(verb, number,
 
 
 @pytest.mark.usefixtures("heeds_interrupts")
-def test_an_interrupt_while_python_is_asked_takes_all_back():
+def test_an_interrupt_in_a_python_schedule_undoes_the_whole_call():
     def forgetting(t):
         if t == 10:
             signal.raise_signal(signal.SIGINT)
@@ -137,8 +137,8 @@ def test_skipped_rows_are_counted_over_all_stretches(short_stretches):
     assert dl.Fleet(dl.RLS(missing="skip"), 40).run(keys, X, y).skipped == len(X[::7])
 
 
-def test_an_interrupt_as_a_call_ends_leaves_the_fleet_to_whoever_handles_it(tmp_path):
-    """A trace raises where the call lets go of the fleet, if that is done in Python at all."""
+def test_an_interrupt_at_the_end_of_a_call_releases_the_fleet(tmp_path):
+    """A trace function raises at the point where the call releases the fleet, if that happens in Python at all."""
     keys, X, y = keyed_rows(40, 60)
     fleet = dl.Fleet(dl.RLS(), 40)
 
@@ -160,7 +160,7 @@ def test_an_interrupt_as_a_call_ends_leaves_the_fleet_to_whoever_handles_it(tmp_
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_of_a_drop_leaves_names_and_models_in_step(when):
+def test_an_interrupted_drop_leaves_names_and_models_consistent(when):
     keys, X, y = keyed_rows(keys=40, count=1000)
     fleet = dl.Fleet(dl.RLS(), named=True)
     fleet.learn_many(NAMES[keys], X, y)

@@ -1,4 +1,4 @@
-"""Intervals of single keys: those that the learner of each key would give."""
+"""Intervals by key: the same as those of a separate learner for each key."""
 
 import copy
 
@@ -23,7 +23,7 @@ LEARNERS = [
 
 
 def run_apart(learner, keys, X, y, level):
-    """Models by key, and the ends of their intervals."""
+    """Models by key, and the bounds of their intervals."""
     models, lower, upper = {}, np.empty(len(y)), np.empty(len(y))
     for key in np.unique(keys).tolist():
         mine = keys == key
@@ -35,7 +35,7 @@ def run_apart(learner, keys, X, y, level):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_run_gives_the_intervals_of_models_apart(learner, kept):
+def test_a_run_gives_the_intervals_of_separate_models(learner, kept):
     keys, X, y = keyed_rows(count=600)
     fleet = dl.Fleet(learner, 5, intervals=kept)
     run = fleet.run(keys, X, y, level=0.9)
@@ -49,7 +49,7 @@ def test_a_run_gives_the_intervals_of_models_apart(learner, kept):
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-def test_intervals_that_are_kept_go_on_from_call_to_call(learner):
+def test_intervals_of_the_fleet_carry_over_from_call_to_call(learner):
     keys, X, y = keyed_rows(count=600)
     fleet = dl.Fleet(learner, named=True, intervals=True)
     names = np.array([f"key {key}" for key in range(5)])[keys]
@@ -67,7 +67,7 @@ def test_intervals_that_are_kept_go_on_from_call_to_call(learner):
         require_same(fleet[f"key {key}"], model, intervals=True)
 
 
-def test_intervals_of_a_run_begin_with_it_where_they_are_not_kept():
+def test_without_intervals_in_the_fleet_each_run_starts_its_own():
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.RLS(), 5)
     bytes_before = None
@@ -111,7 +111,7 @@ def test_coverage_is_the_share_of_labels_inside_finite_intervals(learner):
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1.5, "0.9", np.nan])
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=lambda learner: type(learner).__name__)
-def test_a_level_that_is_none_is_refused(learner, level):
+def test_an_invalid_level_is_refused(learner, level):
     fleet = dl.Fleet(learner, 2, intervals=True)
     for verb in (lambda: fleet.run([0], [[1.0]], [1.0], level=level), lambda: fleet.predict_intervals([0], [[1.0]], level)):
         with pytest.raises(ValueError, match="level must be"):
@@ -119,7 +119,7 @@ def test_a_level_that_is_none_is_refused(learner, level):
     assert fleet.n_seen_.sum() == 0
 
 
-def test_classes_have_no_intervals():
+def test_intervals_of_classes_are_refused():
     with pytest.raises(ValueError, match=r"^Fleet: intervals=True needs a regressor"):
         dl.Fleet(dl.Classifier(), 2, intervals=True)
     fleet = dl.Fleet(dl.Classifier(), 2)
@@ -127,7 +127,7 @@ def test_classes_have_no_intervals():
         fleet.run([0], [[1.0]], ["a"], level=0.9)
 
 
-def test_what_is_kept_costs_what_the_summary_says():
+def test_intervals_and_alarms_cost_the_memory_that_the_summary_states():
     keys, X, y = keyed_rows()
     sizes = {}
     for options in ({}, {"intervals": True}, {"alarms": True}, {"intervals": True, "alarms": True}):

@@ -1,4 +1,4 @@
-"""Keys: numbers that are slots, or names that get slots."""
+"""Keys: numbers, which are slots, or names, which are assigned slots."""
 
 import numpy as np
 import pandas as pd
@@ -50,7 +50,7 @@ def test_anything_hashable_is_a_name(names):
     assert np.array_equal(fleet.predict_many(series, X), fleet.predict_many([names[key] for key in keys], X))
 
 
-def test_a_key_too_many_is_refused_and_nothing_is_learned():
+def test_a_key_beyond_capacity_is_refused_and_nothing_is_learned():
     fleet = dl.Fleet(dl.RLS(), 2, named=True)
     fleet.learn_many(["a"], [[1.0]], [2.0])
     with pytest.raises(
@@ -74,8 +74,8 @@ def test_an_unknown_name_is_predicted_by_a_model_at_its_start():
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()])
-def test_the_first_keys_that_are_learned_decide_their_kind(learner):
-    """Text makes a fleet of names and whole numbers one of numbers, unless the row is refused; questions decide nothing."""
+def test_the_first_learned_keys_decide_between_names_and_numbers(learner):
+    """Text keys mean names, and whole numbers mean numbers. Refused rows and predictions decide nothing."""
     fleet, X, y = dl.Fleet(learner), np.ones((2, 2)), [1.0, 2.0]
     assert fleet.predict_one("b", X[0]) == fleet.predict_one(7, X[0]) == 0.0
     with pytest.raises(ValueError, match="NaN"):
@@ -112,7 +112,7 @@ def test_the_first_keys_that_are_learned_decide_their_kind(learner):
         ([[0], [1, 2]], ValueError, "keys cannot be read as an array"),
     ],
 )
-def test_wrong_numbers_are_refused_before_anything_is_learned(keys, error, words):
+def test_invalid_number_keys_are_refused_before_anything_is_learned(keys, error, words):
     fleet = dl.Fleet(dl.RLS(), 3, named=False)
     for verb in (
         lambda: fleet.learn_many(keys, np.ones((2, 2)), [1.0, 2.0]),
@@ -139,7 +139,7 @@ def test_wrong_numbers_are_refused_before_anything_is_learned(keys, error, words
         ([[1, 2], [3, 4]], TypeError, "hashable"),
     ],
 )
-def test_wrong_names_are_refused_before_anything_is_learned(keys, error, words):
+def test_invalid_name_keys_are_refused_before_anything_is_learned(keys, error, words):
     fleet = dl.Fleet(dl.RLS(), 3, named=True)
     with pytest.raises(error, match=words):
         fleet.learn_many(keys, np.ones((2, 2)), [1.0, 2.0])
@@ -149,7 +149,7 @@ def test_wrong_names_are_refused_before_anything_is_learned(keys, error, words):
 
 
 @pytest.mark.parametrize("key", [3, -1, "a", 1.5, None, True, [1], np.array([1])], ids=repr)
-def test_a_key_that_is_no_number_of_a_model_is_not_found(key):
+def test_a_key_that_is_not_the_number_of_a_model_is_not_found(key):
     fleet = dl.Fleet(dl.RLS(), 3)
     with pytest.raises(
         KeyError, match=r"Fleet: keys must be whole numbers in \[0, 3\), got .*; create the fleet with named=True"
@@ -160,7 +160,7 @@ def test_a_key_that_is_no_number_of_a_model_is_not_found(key):
         iter(fleet)
 
 
-def test_which_keys_are_in_a_fleet():
+def test_a_fleet_contains_its_learned_keys():
     fleet = dl.Fleet(dl.RLS(), 3)
     assert 0 in fleet
     assert np.uint8(2) in fleet
@@ -210,7 +210,7 @@ def _as_lists_of_the_same_times():
     ],
     ids=["times", "texts", "numbers", "days", "spans", "nanoseconds", "nanoseconds of a day"],
 )  # fmt: skip
-def test_a_key_is_the_same_wherever_it_comes_from(kinds):
+def test_equal_keys_of_different_types_are_the_same_key(kinds):
     fleet = dl.Fleet(dl.RLS(), named=True)
     for keys in kinds:
         fleet.learn_many(keys, np.ones((5, 1)), np.ones(5))
@@ -238,7 +238,7 @@ def test_a_fleet_without_n_grows_with_its_keys(monkeypatch):
     assert np.array_equal(table.loc[f"key {keys[0]}"], models[keys[0]].coef_)
 
 
-def test_one_row_at_a_time_is_many_rows():
+def test_one_row_at_a_time_equals_many_rows():
     keys, X, y = keyed_rows()
     weights = np.tile([1.0, 2.0], 150)
     many = dl.Fleet(dl.RLS(), named=True)

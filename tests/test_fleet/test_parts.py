@@ -28,7 +28,7 @@ def labels_for(learner, y):
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("options", [{}, {"alarms": True}])
-def test_parts_learn_what_the_whole_would_have(learner, named, options):
+def test_merged_parts_equal_the_whole_fleet(learner, named, options):
     keys, X, y = keyed_rows(keys=40, count=1200)
     keys, y = NAMES[keys] if named else keys, labels_for(learner, y)
     whole = dl.Fleet(learner, named=named, **options)
@@ -55,7 +55,7 @@ def test_parts_learn_what_the_whole_would_have(learner, named, options):
     assert np.array_equal(again.predict_many(keys, X), whole.predict_many(keys, X))
 
 
-def test_a_fleet_of_one_part_and_parts_without_keys():
+def test_a_fleet_splits_into_one_part_or_into_parts_without_keys():
     fleet = dl.Fleet(dl.RLS(), named=True)
     assert dl.Fleet.merge(fleet.split(4)).keys_ == []
     fleet.learn_many(["a"], [[1.0]], [2.0])
@@ -65,8 +65,8 @@ def test_a_fleet_of_one_part_and_parts_without_keys():
     require_same(dl.Fleet.merge(fleet.split(1))["a"], fleet["a"])
 
 
-def test_where_a_key_goes_depends_on_nothing_but_the_key():
-    """MurmurHash3 of a text that begins with a letter for the key's kind, whatever seed Python hashes by."""
+def test_the_part_of_a_key_depends_only_on_the_key():
+    """The part is MurmurHash3 of a text that starts with a letter for the key's kind; PYTHONHASHSEED is irrelevant."""
     keys = ["oslo", "rome", 7, -1, 2.5, ("a", 1), b"x", datetime.date(2026, 1, 1)]
     code = "import sys, datetime; from driftline.fleet import hashes; print(hashes.part_of(eval(sys.argv[1]), 1000, ''))"
     found = [
@@ -85,7 +85,7 @@ def test_where_a_key_goes_depends_on_nothing_but_the_key():
 
 
 def murmur3(text, seed=0):
-    """MurmurHash3, 32 bits, signed, written from its description."""
+    """MurmurHash3, 32 bits, signed, implemented from its description."""
     state, mask = seed, 2**32 - 1
 
     def rotated(word, by):
@@ -120,7 +120,7 @@ def murmur3(text, seed=0):
     ],
     ids=repr,
 )
-def test_equal_keys_have_one_hash(equal):
+def test_equal_keys_have_equal_hashes(equal):
     assert len(set(equal)) == 1
     assert len(set(hashes.part_of(equal, 10**6, "").tolist())) == 1
 
@@ -134,14 +134,14 @@ def test_different_keys_have_different_hashes():
     assert shares.max() < 2700
 
 
-def test_a_key_without_such_a_hash_is_refused():
+def test_a_key_without_a_stable_hash_is_refused():
     fleet = dl.Fleet(dl.RLS(), named=True)
     fleet.learn_many([frozenset([1])], [[1.0]], [1.0])
     with pytest.raises(TypeError, match=r"^Fleet\.split: the key frozenset\(\{1\}\) cannot be hashed the same way on every"):
         fleet.split(2)
 
 
-def test_fleets_that_do_not_go_together_are_refused():
+def test_merging_incompatible_fleets_is_refused():
     def made(learner=None, keys=("a",), d=2, **options):
         fleet = dl.Fleet(learner or dl.RLS(), named=True, **options)
         fleet.learn_many(list(keys), np.ones((len(keys), d)), np.ones(len(keys)))
@@ -169,12 +169,12 @@ def test_fleets_that_do_not_go_together_are_refused():
         numbers.split(0)
 
 
-# Keys that are let go.
+# Dropped keys.
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("n", [None, 40])
-def test_names_that_are_dropped_leave_the_others_as_they_are(learner, n):
+def test_dropping_names_leaves_the_other_keys_unchanged(learner, n):
     keys, X, y = keyed_rows(keys=40, count=1200)
     y = labels_for(learner, y)
     fleet, twin = (dl.Fleet(learner, n, named=True, alarms=True) for _ in range(2))
@@ -195,7 +195,7 @@ def test_names_that_are_dropped_leave_the_others_as_they_are(learner, n):
     assert fleet.summary()["alarms"].tolist() == [
         alarms for key, alarms in zip(twin.keys_, twin.summary()["alarms"], strict=True) if key not in gone
     ]
-    back = NAMES[keys] == gone[0]  # comes back as if it were new
+    back = NAMES[keys] == gone[0]  # returns as a new key
     fresh = learner.clone()
     assert np.array_equal(
         fleet.run(NAMES[keys][back], X[back], y[back]).predictions, fresh.run(X[back], y[back]).predictions
@@ -205,7 +205,7 @@ def test_names_that_are_dropped_leave_the_others_as_they_are(learner, n):
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
-def test_numbers_that_are_dropped_are_at_their_start(learner):
+def test_dropping_numbers_resets_their_models(learner):
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(learner, 5)
     fleet.learn_many(keys, X, y)
@@ -220,7 +220,7 @@ def test_numbers_that_are_dropped_are_at_their_start(learner):
     )
 
 
-def test_an_unknown_key_drops_none():
+def test_an_unknown_key_is_refused_and_nothing_is_dropped():
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.RLS(), named=True)
     fleet.drop([])
@@ -251,7 +251,7 @@ def test_the_summary_has_a_row_for_each_key(learner):
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=repr)
-def test_the_summary_of_a_fleet_that_has_learned_nothing(learner):
+def test_a_fleet_that_has_learned_nothing_has_a_summary(learner):
     table = dl.Fleet(learner, 3, alarms=True).summary()
     assert table["key"].tolist() == [0, 1, 2]
     assert table["rows"].tolist() == table["alarms"].tolist() == [0, 0, 0]

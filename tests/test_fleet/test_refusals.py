@@ -1,4 +1,4 @@
-"""Calls that a fleet refuses, without a change."""
+"""Calls that a fleet refuses, and that leave it unchanged."""
 
 import threading
 
@@ -36,31 +36,31 @@ def require_untouched(fleet, before):
         (None, TypeError, "learner must be a driftline learner, got None"),
     ],
 )
-def test_what_is_no_learner(learner, error, words):
+def test_anything_but_a_learner_is_refused(learner, error, words):
     with pytest.raises(error, match=rf"^Fleet: {words}"):
         dl.Fleet(learner, 3)
 
 
 @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3"])
-def test_a_number_of_models_that_is_none(n):
+def test_an_invalid_number_of_models_is_refused(n):
     with pytest.raises(ValueError, match=r"^Fleet: n must be None or a whole number of at least 1, got"):
         dl.Fleet(dl.RLS(), n)
 
 
 @pytest.mark.parametrize("options", [{"jobs": 0}, {"jobs": True}, {"named": 1}, {"alarms": 1}, {"intervals": None}])
-def test_options_that_are_none(options):
+def test_invalid_options_are_refused(options):
     with pytest.raises(ValueError, match=rf"^Fleet: {next(iter(options))} must be"):
         dl.Fleet(dl.RLS(), 3, **options)
 
 
-def test_more_models_than_memory_could_ever_hold():
+def test_more_models_than_memory_could_hold_are_refused():
     fleet = dl.Fleet(dl.RLS(), 10**18)
     words = r"^Fleet\.learn_many: not enough memory for 1,000,000,000,000,000,000 models of 1 features; with named"
     with pytest.raises(MemoryError, match=words):
         fleet.learn_many([0], [[1.0]], [1.0])
 
 
-def test_a_number_that_no_memory_reaches_changes_nothing():
+def test_a_key_beyond_any_memory_is_refused_and_changes_nothing():
     fleet = dl.Fleet(dl.RLS())
     fleet.learn_many([3], [[1.0]], [1.0])
     before = models(fleet)
@@ -107,7 +107,7 @@ def test_wrong_rows_change_nothing(fleet, X, y, words):
         (("a", [1.0], np.inf), "y is infinity"),
     ],
 )
-def test_a_row_that_comes_alone_has_no_number(row, words):
+def test_errors_of_learn_one_give_no_row_number(row, words):
     fleet = dl.Fleet(dl.RLS(), 1, named=True)
     fleet.learn_one("a", [1.0], 1.0)
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -116,14 +116,14 @@ def test_a_row_that_comes_alone_has_no_number(row, words):
     assert "row 0" not in str(caught.value)
 
 
-def test_a_number_and_a_weight_that_come_alone_have_no_row():
+def test_errors_of_learn_one_about_keys_and_weights_name_no_row():
     fleet = dl.Fleet(dl.RLS(), 3)
     for call in (lambda: fleet.learn_one(9, [1.0], 1.0), lambda: fleet.learn_one(1, [1.0], 1.0, sample_weight=-1.0)):
         with pytest.raises(ValueError, match=r"^Fleet\.learn_one: (?!.*row)"):
             call()
 
 
-def test_values_beyond_the_type_are_refused():
+def test_values_beyond_the_range_of_the_dtype_are_refused():
     fleet = dl.Fleet(dl.RLS(dtype="float32"), 2)
     with pytest.raises(ValueError, match="X has 1e\\+39 in row 1, feature 0, beyond the range of float32"):
         fleet.learn_many([0, 1], [[1.0], [1e39]], [1.0, 2.0])
@@ -131,7 +131,7 @@ def test_values_beyond_the_type_are_refused():
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_row_that_wemm_refuses_takes_the_others_back(jobs, monkeypatch):
+def test_a_row_that_wemm_refuses_undoes_the_whole_call(jobs, monkeypatch):
     monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.WEMM(ridge=4.0), 5, jobs=jobs)
@@ -145,7 +145,7 @@ def test_a_row_that_wemm_refuses_takes_the_others_back(jobs, monkeypatch):
     assert fleet.n_seen_.sum() == 450
 
 
-def test_weights_that_diverge_take_the_others_back():
+def test_diverging_weights_undo_the_whole_call():
     fleet = dl.Fleet(dl.LMS(rate=10.0, intercept=False), 3, named=True)
     X, y = np.full((3000, 1), 1e3), np.ones(3000)
     fleet.learn_many(["a"], X[:1], y[:1])
@@ -156,7 +156,7 @@ def test_weights_that_diverge_take_the_others_back():
     assert fleet.keys_ == ["a"]
 
 
-def test_a_schedule_that_gives_up_takes_the_others_back():
+def test_a_schedule_that_raises_undoes_the_whole_call():
     def forgetting(t):
         return 0.9 if t < 20 else 2.0
 
@@ -169,7 +169,7 @@ def test_a_schedule_that_gives_up_takes_the_others_back():
     require_untouched(fleet, before)
 
 
-def test_a_function_is_asked_for_no_row_that_does_not_come():
+def test_a_schedule_is_called_only_for_rows_that_exist():
     asked = set()
 
     def forgetting(t):
@@ -217,7 +217,7 @@ def test_a_second_thread_is_told_that_the_fleet_is_in_use(fleet):
     fleet.learn_many([0], np.ones((1, 3)), [1.0])
 
 
-def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
+def test_learned_attributes_need_a_fleet_that_has_learned():
     fleet = dl.Fleet(dl.RLS(), 3)
     assert fleet[2].n_seen_ == 0
     assert fleet.predict_many([0], [[1.0]]) == 0.0
@@ -236,11 +236,11 @@ def test_what_was_learned_is_asked_of_a_fleet_that_has_learned():
     ],
     ids=["a row", "a question", "a frame", "times"],
 )
-def test_text_in_models_of_fixed_size_is_refused_with_a_way_out_that_works(verb, arguments):
+def test_text_in_fixed_size_models_is_refused_with_advice_that_works(verb, arguments):
     fleet = dl.Fleet(dl.RLS(), 2)
     with pytest.raises(ValueError, match=rf"^Fleet.{verb}: 'shop' holds text or times, .*Hashing\(64\) \| RLS\(") as refused:
         getattr(fleet, verb)(*arguments)
     assert "such as Auto" in str(refused.value)
-    fleet.learn_one(0, {"wind": 1.0}, 1.0)  # nothing is known of the features yet
+    fleet.learn_one(0, {"wind": 1.0}, 1.0)  # the refused call has not fixed the features
     dl.Fleet(dl.features.Hashing(64) | dl.RLS(), 2).learn_one(0, {"wind": 1.0, "shop": "north"}, 1.0)
     dl.Fleet(dl.Auto(), 2).run([0], pd.DataFrame({"wind": [1.0], "when": pd.to_datetime(["2024-01-01"])}), [1.0])

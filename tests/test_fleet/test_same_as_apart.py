@@ -33,7 +33,7 @@ EVERY = {**registry.regressors(), **VARIANTS}
 
 
 @pytest.mark.parametrize("name", list(EVERY))
-def test_every_kind_of_learner(name):
+def test_every_learner_gives_the_results_of_separate_learners(name):
     variant = EVERY[name]()
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(variant, 7)
@@ -50,7 +50,7 @@ def test_every_kind_of_learner(name):
     assert np.array_equal(fleet.predict_many(keys[:40], ahead), expected)
 
 
-def test_the_linear_learners_of_the_registry_lie_in_one_block():
+def test_all_linear_learners_of_the_registry_are_stored_in_one_block():
     apart = {name for name, make in registry.learners().items() if not has_fixed_size(make())}
     assert {"rls", "kalman", "arcor", "laser", "lms", "eg"}.isdisjoint(apart)
     assert {"auto", "network", "averaged", "sparse_dfop", "wemm", "classifier", "pipeline", "kernel"} <= apart
@@ -59,7 +59,7 @@ def test_the_linear_learners_of_the_registry_lie_in_one_block():
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("d", [1, 3, 4, 7, 8, 9, 16, 17, 33])
-def test_every_width(learner, dtype, d):
+def test_every_width_gives_the_results_of_separate_learners(learner, dtype, d):
     learner = learner.clone({"dtype": dtype})
     keys, X, y = keyed_rows(keys=3, count=90, d=d)
     fleet = dl.Fleet(learner, 3)
@@ -82,13 +82,13 @@ def test_threads_change_nothing(learner, jobs, monkeypatch):
         require_same(fleet[key], model)
 
 
-def test_there_are_no_more_threads_than_cores():
+def test_a_fleet_uses_no_more_threads_than_cores():
     assert 1 <= threads_for(10**5, jobs=5000) <= cores()
 
 
 @settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(0, 120), max_size=4), intercept=st.booleans(), which=st.data())
-def test_any_rows_in_any_pieces(seed, cuts, intercept, which):
+def test_any_rows_in_any_pieces_give_the_results_of_separate_learners(seed, cuts, intercept, which):
     learner = which.draw(st.sampled_from(LEARNERS)).clone({"intercept": intercept})
     keys, X, y = keyed_rows(keys=4, count=120, seed=seed)
     fleet = dl.Fleet(learner, 4)
@@ -103,7 +103,7 @@ def test_any_rows_in_any_pieces(seed, cuts, intercept, which):
         require_same(fleet[key], model)
 
 
-def test_rows_are_told_apart_by_their_weight_and_by_what_they_miss():
+def test_sample_weights_and_missing_values_apply_to_their_own_rows():
     keys, X, y = keyed_rows()
     X[7, 1], y[20] = np.nan, np.inf
     weight = np.tile([1.0, 0.0, 2.5], 100)
@@ -131,7 +131,7 @@ def test_resets_are_reported_by_row():
     assert run.resets.tolist() == expected
 
 
-def test_arrays_of_all_models():
+def test_arrays_hold_the_state_of_all_models():
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.RLS(), 6)
     assert fleet.n_seen_.tolist() == [0] * 6
@@ -158,7 +158,7 @@ def test_a_model_taken_out_is_a_copy():
     assert model.predict_one(X[0]) != before
 
 
-def test_any_layout_of_the_rows():
+def test_the_memory_layout_of_the_rows_does_not_matter():
     keys, X, y = keyed_rows()
     plain = dl.Fleet(dl.RLS(), 5).run(keys, X, y).predictions
     for other in (np.asfortranarray(X), X[::-1][::-1], np.repeat(X, 2, axis=1)[:, ::2]):

@@ -35,7 +35,7 @@ def test_pieces_and_copies_change_nothing(learner):
         before = copy.copy(fleet)
         counts = before.n_seen_.tolist()
         pieces.append(fleet.run(NAMES[keys[rows]], X[rows], y[rows]).predictions)
-        assert before.n_seen_.tolist() == counts  # a copy is not taught by the original
+        assert before.n_seen_.tolist() == counts  # the copy does not learn what the original learns
         fleet = copy.deepcopy(fleet) if start == 120 else pickle.loads(pickle.dumps(fleet))
     models, predictions = run_apart(learner, keys, X, y)
     assert np.array_equal(np.concatenate(pieces), predictions)
@@ -48,7 +48,7 @@ def test_pieces_and_copies_change_nothing(learner):
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto(), Lags(y=2) | dl.RLS()], ids=lambda learner: type(learner).__name__)
-def test_questions_change_nothing(learner):
+def test_predicting_changes_nothing(learner):
     keys, X, y = keyed_rows()
     asked, quiet = (dl.Fleet(learner, named=False, alarms=True, intervals=True) for _ in range(2))
     for start in range(0, 300, 100):
@@ -58,7 +58,7 @@ def test_questions_change_nothing(learner):
         asked.predict_many(keys, X)
         asked.predict_intervals(keys, X, 0.9)
         asked.predict_one(int(keys[0]), X[0])
-        asked.predict_one(10**6, X[0])  # a key that was never met
+        asked.predict_one(10**6, X[0])  # an unknown key
     assert asked.to_bytes() == quiet.to_bytes()
 
 
@@ -68,7 +68,7 @@ def test_questions_change_nothing(learner):
     ids=lambda learner: type(learner).__name__,
 )
 @pytest.mark.parametrize("named", [True, False])
-def test_a_fleet_goes_on_from_a_file_as_if_never_stopped(learner, named, tmp_path):
+def test_a_loaded_fleet_resumes_as_if_never_stopped(learner, named, tmp_path):
     keys, X, y = keyed_rows()
     keys = NAMES[keys] if named else keys * 3
     fleet = dl.Fleet(learner, named=named, alarms=True)
@@ -84,7 +84,7 @@ def test_a_fleet_goes_on_from_a_file_as_if_never_stopped(learner, named, tmp_pat
         assert np.array_equal(column, twin.summary()[name], equal_nan=name != "key")
 
 
-def test_classes_are_told_apart_by_key():
+def test_each_key_has_its_own_classes():
     keys, X, y = keyed_rows(keys=3)
     labels = np.where(y > 0, np.array(["up", "rising", "more"])[keys], np.array(["down", "falling", "less"])[keys])
     fleet = dl.Fleet(dl.Classifier(dl.RLS()), 3)
@@ -104,7 +104,7 @@ def test_classes_are_told_apart_by_key():
     assert "new" not in fleet[1].classes_
 
 
-def test_a_model_that_refuses_a_row_takes_the_others_back():
+def test_a_model_that_refuses_a_row_undoes_the_whole_call():
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.Averaged(dl.WEMM(ridge=4.0)), named=True)
     fleet.learn_many(NAMES[keys[:200]], X[:200], y[:200])
@@ -138,7 +138,7 @@ def test_a_bad_value_is_named_by_its_row_in_the_call(place, value, words):
 
 
 @pytest.mark.parametrize("y", [None, [1.0], 3.0])
-def test_labels_that_do_not_fit_are_refused(y):
+def test_labels_of_the_wrong_shape_are_refused(y):
     fleet = dl.Fleet(dl.Auto(), 5)
     with pytest.raises(ValueError, match=r"^Fleet\.learn_many: (y is missing|X has 2 rows, y has)"):
         fleet.learn_many([0, 1], np.ones((2, 2)), y)
@@ -157,7 +157,7 @@ def test_frames_keep_their_names():
     assert caught.value.__notes__[0].startswith("Fleet.predict_many: raised by the model of the key 0")
 
 
-def test_sparse_rows():
+def test_sparse_rows_are_accepted():
     keys, X, y = keyed_rows()
     X[X < 0] = 0
     fleet = dl.Fleet(dl.SparseDFOP(), 5)
@@ -166,7 +166,7 @@ def test_sparse_rows():
     assert fleet.predict_many(keys, sparse.csc_array(X)).shape == (300,)
 
 
-def test_rows_that_are_hashed():
+def test_hashed_rows_are_accepted():
     keys, X, y = keyed_rows()
     learner = Hashing(16) | dl.RLS()
     frame = pd.DataFrame({"town": NAMES[keys], "x": X[:, 0]})
@@ -181,7 +181,7 @@ def test_rows_that_are_hashed():
 
 
 @pytest.mark.parametrize("weights", [None, np.tile([1.0, 2.0], 150)])
-def test_one_row_at_a_time_is_many_rows(weights):
+def test_one_row_at_a_time_equals_many_rows(weights):
     keys, X, y = keyed_rows()
     many, one = dl.Fleet(dl.Auto(), named=True), dl.Fleet(dl.Auto(), named=True)
     run = many.run(NAMES[keys], pd.DataFrame(X, columns=["a", "b", "c"]), y, sample_weight=weights)
@@ -193,7 +193,7 @@ def test_one_row_at_a_time_is_many_rows(weights):
         require_same(one[key], many[key])
 
 
-def test_a_model_may_grow_by_features_that_others_do_not_have():
+def test_a_model_may_have_features_that_others_do_not():
     fleet = dl.Fleet(dl.Auto(), named=True)
     fleet.learn_one("a", {"x": 1.0}, 1.0)
     fleet.learn_one("b", {"x": 1.0}, 1.0)
@@ -202,7 +202,7 @@ def test_a_model_may_grow_by_features_that_others_do_not_have():
     assert fleet["b"].feature_names_in_.tolist() == ["x"]
 
 
-def test_models_of_their_own_have_no_common_weights():
+def test_separate_models_have_no_common_weight_array():
     fleet = dl.Fleet(dl.Auto(), 3)
     fleet.learn_many([1], [[1.0]], [1.0])
     for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
@@ -247,7 +247,7 @@ def test_an_interrupt_leaves_all_models_as_they_were(number, monkeypatch):
         require_same(fleet[key], model)
 
 
-def test_a_short_memory_is_warned_of_once_for_the_whole_fleet():
+def test_the_warning_of_a_short_memory_appears_once_for_the_whole_fleet():
     keys, X, y = keyed_rows(d=9)
     fleet = dl.Fleet(dl.Averaged(dl.RLS(forgetting=0.8)), 5)
     with pytest.warns(dl.DriftlineWarning, match="a memory of") as caught:

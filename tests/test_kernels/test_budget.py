@@ -13,7 +13,7 @@ def rbf(X, Z):
 
 
 def plain(X, y, budget, threshold, *, start=1.0, noise=1.0, forgetting=1.0, drift=0.0, limits=None):
-    """The mean and the covariance of the function's values at the points, with every inverse formed anew."""
+    """Mean and covariance of the function's values at the points; every inverse is computed from scratch."""
     points, use, mean, cov, tau = np.zeros((0, X.shape[1])), np.zeros(0), np.zeros(0), np.zeros((0, 0)), start
     said, resets = [], []
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -58,8 +58,8 @@ LEARNERS = {
 
 @pytest.mark.parametrize("budget", [1, 2, 7, 12])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_it_is_the_plain_recursion_on_function_values(name, budget):
-    """Every removal included: which point leaves, and what that does to the rest."""
+def test_kernel_with_a_budget_is_the_plain_recursion_on_function_values(name, budget):
+    """Including every removal: which point is removed, and how the remaining state changes."""
     learner, parameters = LEARNERS[name]
     rng = np.random.default_rng(budget)
     X = rng.normal(size=(200, 2)) + np.linspace(0, 3, 200)[:, None]
@@ -76,7 +76,7 @@ def test_it_is_the_plain_recursion_on_function_values(name, budget):
     assert model.certificate().comparator is None
 
 
-def test_points_where_the_stream_has_been_give_way():
+def test_points_that_the_stream_has_left_are_replaced():
     rng = np.random.default_rng(1)
     x = (np.repeat([0.0, 50.0], 1500) + rng.uniform(0, 6, 3000))[:, None]
     y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=3000)
@@ -92,8 +92,8 @@ def test_points_where_the_stream_has_been_give_way():
     [dl.AROWR(noise=0.01), dl.RLS(forgetting=0.999), dl.Kalman(noise=0.01, drift=1e-4)],
     ids=["arowr", "rls", "kalman"],
 )
-def test_points_follow_inputs_that_wander(learner):
-    """Nearly every row is a point of its own, so that no row but a newcomer's tells which points are in use."""
+def test_points_follow_wandering_inputs(learner):
+    """Nearly every row becomes a point, so only new points show which of the old ones are in use."""
     X = np.cumsum(0.3 * np.random.default_rng(0).normal(size=(4000, 2)), axis=0)
     model = dl.Kernel(learner, gamma=1.0, budget=30)
     run = model.run(X, np.sin(X[:, 0]) + np.cos(X[:, 1]))
@@ -108,8 +108,8 @@ def test_points_follow_inputs_that_wander(learner):
      dl.ARCOR(noise=300), dl.DFOP(forget_rate=0.001, prior=1)],
     ids=lambda learner: type(learner).__name__,
 )  # fmt: skip
-def test_rows_that_are_small_beside_the_noise_are_points_too(learner):
-    """One such row says next to nothing, but many do: all rows as points learn from them, and so must a budget."""
+def test_rows_with_a_weak_signal_become_points_too(learner):
+    """A single row carries little information, but many do. A budget must learn from them as a full kernel does."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-3, 3, (600, 1))
     y = np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=600)
@@ -138,8 +138,8 @@ def test_a_linear_kernel_within_a_budget_is_the_linear_learner_at_every_size(lea
     seed=st.integers(0, 10_000), gap=st.sampled_from([0.0, 1e-15, 1e-9, 1e-6, 1e-3]), budget=st.sampled_from([None, 3, 10])
 )
 @settings(max_examples=25)
-def test_points_that_are_alike_break_nothing(seed, gap, budget):
-    """The state stays finite and S positive definite, and predictions those of a batch where every row is a point."""
+def test_nearly_equal_points_break_nothing(seed, gap, budget):
+    """The state is finite, S is positive definite, and predictions equal the batch solution if every row is a point."""
     rng = np.random.default_rng(seed)
     X = np.repeat(rng.normal(size=(5, 2)), 16, axis=0) + gap * rng.normal(size=(80, 2))
     y = rng.normal(size=80)
@@ -170,7 +170,7 @@ def test_wind_up_is_capped_and_reported(learner):
     assert np.abs(run.predictions).max() < 1e3
 
 
-def test_a_state_within_a_budget_does_not_grow():
+def test_a_budget_bounds_the_size_of_the_state():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(4000, 3))
     model = dl.Kernel(dl.RLS(), budget=10)
@@ -181,8 +181,8 @@ def test_a_state_within_a_budget_does_not_grow():
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "poly"])
-def test_gamma_is_set_by_the_first_rows_and_they_are_learned_anew(kernel):
-    """After row 256 the state is that of a learner which was given that gamma."""
+def test_gamma_is_set_by_the_first_rows_which_are_then_learned_again(kernel):
+    """After row 256 the state equals that of a learner that had this gamma from the start."""
     rng = np.random.default_rng(6)
     X = 1000 * rng.normal(size=(400, 2)) + 300
     y = np.sin(X[:, 0] / 1000) + 0.1 * rng.normal(size=400)
@@ -202,7 +202,7 @@ def test_gamma_is_set_by_the_first_rows_and_they_are_learned_anew(kernel):
         assert model.certificate().conditions["gamma was given"] is False
 
 
-def test_parameters_of_the_learner_within_follow_and_those_of_the_kernel_stay():
+def test_the_base_estimators_parameters_can_change_but_the_kernels_cannot():
     X, y = np.random.default_rng(2).normal(size=(2, 50, 1))
     model = dl.Kernel(dl.RLS(forgetting=0.9), gamma=1.0, budget=10).fit(X, y[:, 0])
     model.set_params(learner__forgetting=0.99)
@@ -214,7 +214,7 @@ def test_parameters_of_the_learner_within_follow_and_those_of_the_kernel_stay():
         assert dl.checks.tools.same(model.__getstate__(), before)
 
 
-def test_what_cannot_be_a_kernel_is_refused_by_name():
+def test_invalid_kernel_parameters_are_refused_by_name():
     X = np.random.default_rng(0).normal(size=(20, 2))
     y = X[:, 0]
     for bad in ({"kernel": "sigmoid"}, {"gamma": 0.0}, {"degree": 0}, {"degree": 1.5}, {"coef0": -1.0}, {"budget": 0},

@@ -10,7 +10,7 @@ from driftline.linear.recursion import Recursive
 SECOND_ORDER = {
     name: kind() for name, kind in registry.learners().items() if issubclass(kind, Recursive) and kind._plain_intercept
 }
-LEARNERS = SECOND_ORDER | {  # at settings that say more than the defaults, where there are such
+LEARNERS = SECOND_ORDER | {  # with settings that test more than the defaults do
     "ridge": dl.Ridge(ridge=0.5),
     "rls": dl.RLS(forgetting=0.97, ridge=0.3),
     "rls_with_its_prior": dl.RLS(forgetting=0.9, ridge=0.3, keep_prior=True),
@@ -43,7 +43,7 @@ def drifting(rows=200, features=4, seed=5):
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_linear_kernel_gives_the_learner_itself(name, intercept):
+def test_a_linear_kernel_equals_the_linear_learner(name, intercept):
     X, y = drifting()
     primal = LEARNERS[name].clone({"intercept": intercept})
     dual = dl.Kernel(primal, kernel="linear")
@@ -82,7 +82,7 @@ def inputs(shape, rng):
 @pytest.mark.parametrize("kernel", [rbf, laplace])
 @pytest.mark.parametrize("shape", ["scattered", "a line", "near duplicates", "duplicates"])
 def test_arowr_is_gaussian_process_regression(shape, kernel, intercept):
-    """The prediction before row t is the mean of the process given rows 1 .. t-1, solved anew for every row."""
+    """The prediction of row t is the posterior mean given rows 1 .. t-1, solved from scratch for every row."""
     rng = np.random.default_rng(2)
     X = inputs(shape, rng)
     y = np.sin(2 * X.sum(axis=1)) + 0.1 * rng.normal(size=len(X))
@@ -108,7 +108,7 @@ def test_arowr_is_gaussian_process_regression(shape, kernel, intercept):
 
 
 def kernel_wemm(K, y, b):
-    """Fig. 3.3 of the thesis, entry by entry of alpha and beta."""
+    """Fig. 3.3 of the thesis, with alpha and beta computed entry by entry."""
     alpha, beta, said = np.zeros(0), np.zeros((0, 0)), []
     for t in range(len(y)):
         k = K[:t, t]
@@ -125,7 +125,7 @@ def kernel_wemm(K, y, b):
 
 
 @pytest.mark.parametrize("intercept", [0, 1])
-def test_wemm_is_the_figure_of_its_thesis(intercept):
+def test_wemm_matches_the_figure_of_its_thesis(intercept):
     rng = np.random.default_rng(4)
     X = rng.normal(size=(150, 2))
     y = np.cos(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=150)
@@ -167,8 +167,8 @@ def plain_arcor(P, y, noise, radius, q):
 
 
 @pytest.mark.parametrize(("intercept", "budget"), [(True, None), (False, None), (False, 7)])
-def test_arcor_is_the_plain_form_on_explicit_features(intercept, budget):
-    """Resets by the smallest eigenvalue and the ball in the kernel's norm; a budget beyond the features changes nothing."""
+def test_arcor_equals_the_plain_form_on_explicit_features(intercept, budget):
+    """Resets by the smallest eigenvalue, the ball in the kernel's norm; a budget above the dimension changes nothing."""
     rng = np.random.default_rng(9)
     X = rng.normal(size=(200, 2))
     y = np.where(np.arange(200) < 100, 1, -1) * X[:, 0] * X[:, 1] + X[:, 1] + 0.1 * rng.normal(size=200)
@@ -189,7 +189,7 @@ def test_arcor_is_the_plain_form_on_explicit_features(intercept, budget):
     np.testing.assert_allclose(covariance, S, rtol=1e-5, atol=1e-6)
 
 
-def test_a_function_is_a_kernel_too():
+def test_a_function_can_be_the_kernel():
     X, y = drifting(rows=60)
     named = dl.Kernel(dl.RLS(forgetting=0.98), kernel="poly", degree=2, gamma=0.3, coef0=0.5)
     own = dl.Kernel(dl.RLS(forgetting=0.98), kernel=lambda x, z: (0.3 * x @ z + 0.5) ** 2)

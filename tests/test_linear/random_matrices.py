@@ -1,4 +1,4 @@
-"""Sparse-DFOP's matrix written out: from NumPy's Philox generator and SciPy's normal quantiles."""
+"""Sparse-DFOP's matrix computed independently, from NumPy's Philox generator and SciPy's normal quantiles."""
 
 import numpy as np
 from scipy.special import ndtri
@@ -9,19 +9,19 @@ STRATA = 8
 
 
 def words_of(column: int, kind: int, seed: int, count: int) -> Array:
-    """64 random bits each."""
+    """`count` words of 64 random bits."""
     key, counter = (np.array(words, dtype=np.uint64) for words in ([seed, 0], [0, column, kind, 0]))
     return np.asarray(np.random.Philox(key=key, counter=counter).random_raw(count))
 
 
 def gaussian_column(dim: int, column: int, seed: int) -> Array:
-    """Quantiles of the uniform numbers (k + 1/2) / 2^52, k the upper 52 bits of each word."""
+    """Normal quantiles of (k + 1/2) / 2^52, where k is the upper 52 bits of each word."""
     words = words_of(column, 0, seed, dim)
     return np.asarray(ndtri(((words >> np.uint64(12)).astype(float) + 0.5) / 2**52) / np.sqrt(dim))
 
 
 def sparse_column(dim: int, column: int, seed: int) -> Array:
-    """One entry in each of eight strata: of 32 bits the lowest is the sign, the others are the place."""
+    """One entry in each of eight strata; of its 32 bits the lowest is the sign, and the others give the place."""
     words = words_of(column, 1, seed, 4)
     halves = [int(word) >> shift & 0xFFFFFFFF for word in words for shift in (0, 32)]
     strata = min(dim, STRATA)

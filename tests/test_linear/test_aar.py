@@ -1,4 +1,4 @@
-"""AAR, Vovk's and Forster's forecaster, from its optimisation problem."""
+"""AAR, the forecaster of Vovk and Forster, from its optimisation problem."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""ARCOR, from its paper's figure, and the projection that it needs."""
+"""ARCOR, from its paper's figure, and its projection onto the ball."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -123,7 +123,7 @@ def test_the_projection_is_the_nearest_point_of_the_ball():
     np.testing.assert_allclose(project(w, sigma, 1.0), point, atol=1e-5)
 
 
-def test_the_reference_keeps_the_weights_in_the_ball_and_resets_as_without_it(stream):
+def test_the_reference_keeps_the_weights_in_the_ball_and_resets_at_the_same_rows(stream):
     free = plain(*stream, noise=2.5, radius=np.inf, schedule=1.5)
     held = plain(*stream, noise=2.5, radius=1.0, schedule=1.5)
     sizes = np.linalg.norm(held.weights, axis=1)
@@ -145,7 +145,7 @@ def test_the_reference_projects_with_the_covariance_kept_after_the_test(schedule
         np.testing.assert_allclose(result.weights[t], w, rtol=1e-9, atol=1e-9)
 
 
-def test_the_pivots_decide_as_the_smallest_eigenvalue_does():
+def test_the_pivots_give_the_same_decision_as_the_smallest_eigenvalue():
     rng = np.random.default_rng(3)
     for _ in range(50):
         root = rng.normal(size=(4, 4))

@@ -1,4 +1,4 @@
-"""Live certificates: running sums are the comparators' optimal values, and no bound is ever broken."""
+"""Live certificates: running sums equal the comparators' optimal values, and no bound is ever broken."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_with_sample_weights_the_comparator_is_the_weighted_one_and_no_bound_is_
     assert wemm.loss > wemm.comparator
 
 
-def test_a_weight_of_one_is_no_weight():
+def test_a_sample_weight_of_one_changes_nothing():
     X, y = drifting(1, 40, 3)
     plain, weighted = dl.AAR(), dl.AAR()
     plain.run(X, y)
@@ -151,7 +151,7 @@ def log_det(X: Array, ridge: float) -> float:
 
 
 @given(seeds, st.integers(1, 8), st.floats(0.05, 20), st.floats(0.1, 10))
-def test_bounds_are_those_of_the_theorems(seed, d, ridge, noise):
+def test_bounds_match_the_theorems(seed, d, ridge, noise):
     X, y = drifting(seed, 40, d)
     aar = certified(dl.AAR(ridge=ridge, intercept=False), X, y)
     largest = float(np.abs(y).max())
@@ -204,7 +204,7 @@ def test_no_bound_is_broken_on_wild_streams(seed, d):
 
 @given(seeds, st.integers(1, 5))
 def test_no_bound_is_broken_by_an_adversary(seed, d):
-    """Labels of size 1 with the sign that the prediction has not."""
+    """Labels of size 1 with the sign opposite to the prediction."""
     X = np.random.default_rng(seed).normal(size=(60, d))
     for make in (lambda: dl.AAR(), lambda: dl.AROWR(noise=0.5), lambda: dl.LASER(ridge=0.5, drift_cost=2.0)):
         model = make()
@@ -216,7 +216,7 @@ def test_no_bound_is_broken_by_an_adversary(seed, d):
 
 
 def test_the_log_determinant_survives_features_of_any_size():
-    """It comes from the factors of S: the dense matrix has lost it where features are nearly collinear."""
+    """It comes from the factors of S: the dense matrix would lose it if features are nearly collinear."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 3)) * [1e-6, 1.0, 1e6]
     twin = X[:, 2] * (1 + 1e-10 * rng.normal(size=50))
@@ -229,10 +229,10 @@ def test_the_log_determinant_survives_features_of_any_size():
     assert (certificate.bound - certificate.comparator) / Y2 == pytest.approx(float(np.sum(np.log1p(singular**2))), rel=1e-6)
 
 
-# When nothing is claimed.
+# Cases in which nothing is claimed.
 
 
-def test_a_label_beyond_the_clip_ends_the_bound_and_says_so():
+def test_a_label_beyond_the_clip_voids_the_bound_and_is_reported():
     X, y = drifting(2, 40, 3)
     for model in (dl.AAR(clip=0.5), dl.LASER(clip=0.5)):
         model.run(X, y)
@@ -264,13 +264,13 @@ def test_no_theorem_bounds_ridge_rls_or_kalman():
         assert model.certificate().bound is None
 
 
-def test_before_the_first_row_nothing_was_lost():
+def test_before_the_first_row_the_loss_is_zero():
     for model in (dl.RLS(), dl.AAR(), dl.LMS(), dl.EG()):
         assert model.certificate().loss == 0.0
 
 
 @pytest.mark.parametrize("label", [1e155, 1e300, -1e308])
-def test_labels_whose_squares_overflow_cost_the_certificate_its_claims_and_nothing_else(label):
+def test_labels_whose_squares_overflow_only_void_the_claims_of_the_certificate(label):
     for model in (dl.AAR(), dl.AROWR(), dl.LASER(), dl.WEMM(ridge=100.0), dl.RLS(), dl.LMS(rate=1e-3)):
         model.run(np.ones((3, 2)), [label, 1.0, -label])
         certificate = model.certificate()
@@ -283,7 +283,7 @@ def test_labels_whose_squares_overflow_cost_the_certificate_its_claims_and_nothi
     [(dl.AAR(ridge=1.0), {"ridge": 100.0}), (dl.AROWR(noise=100.0), {"noise": 1.0}), (dl.LASER(), {"drift_cost": 50.0})],
     ids=lambda value: type(value).__name__,
 )
-def test_nothing_is_claimed_once_parameters_changed_on_the_way(model, change):
+def test_nothing_is_claimed_after_parameters_changed_mid_stream(model, change):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
     model.run(X, y)
@@ -302,7 +302,7 @@ def test_nothing_is_claimed_once_parameters_changed_on_the_way(model, change):
     "model",
     [dl.Ridge(ridge=1e-120), dl.Ridge(ridge=1e120), dl.Ridge(ridge=1e-16, dtype="float32"), dl.AROWR(noise=1e200)],
 )
-def test_a_parameter_that_the_type_cannot_carry_is_said(model, rows):
+def test_a_parameter_beyond_the_range_of_the_dtype_is_reported(model, rows):
     model.fit(*rows)
     certificate = model.certificate()
     words = f"the start, the noise and the drift are within the range of {model.dtype}"

@@ -1,4 +1,4 @@
-"""Tuning rules of the papers as constructors, and the parameters' rules."""
+"""Constructors that apply the papers' tuning rules, and the checks of parameters."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def test_arcor_for_drift_sets_the_power_of_its_corollary(p):
     assert 1 <= model.schedule < 2
 
 
-def test_arcor_for_drift_that_ends_takes_its_limit_and_passes_parameters_on():
+def test_arcor_for_drift_that_ends_uses_the_limit_and_passes_parameters_on():
     model = dl.ARCOR.for_drift(math.inf, noise=3.0, radius=2.0, intercept=False, dtype="float32")
     assert model.schedule == 2.0
     assert (model.noise, model.radius, model.intercept, model.dtype) == (3.0, 2.0, False, "float32")
 
 
 @pytest.mark.parametrize("p", [1.0, 0.5, 0.0, -2.0, math.nan, "2", None])
-def test_arcor_for_drift_says_what_p_must_be(p):
+def test_arcor_for_drift_states_the_valid_range_of_p(p):
     with pytest.raises(ValueError, match=r"ARCOR\.for_drift: p must be in \(1, inf\]"):
         dl.ARCOR.for_drift(p)
 
 
 @given(positive, st.integers(1, 10**6), st.integers(1, 500), positive, positive)
 def test_laser_for_drift_sets_the_cost_of_equation_6_8(V, T, d, X, Y):
-    """c = (sqrt(2) T Y^2 d X / V)^(2/3), the misprint of the source mended; the ridge stays below it."""
+    """c = (sqrt(2) T Y^2 d X / V)^(2/3), with the source's misprint corrected; the ridge stays below c."""
     model = dl.LASER.for_drift(V=V, T=T, d=d, X=X, Y=Y)
     assert model.drift_cost**1.5 == pytest.approx(math.sqrt(2) * T * Y**2 * d * X / V, rel=1e-12)
     assert 0 < model.ridge < model.drift_cost
 
 
 def test_the_cost_of_equation_6_8_minimises_the_terms_of_the_bound():
-    """V c + Y^2 T d sqrt(8 X^2 / c) is what it balances: the derivative vanishes at c."""
+    """The terms are V c + Y^2 T d sqrt(8 X^2 / c); their derivative vanishes at c."""
     V, T, d, X, Y = 3.0, 2000, 20, 5.0, 2.0
 
     def terms(c: float) -> float:
@@ -66,7 +66,7 @@ def test_laser_for_drift_passes_parameters_on_and_checks_relations():
 
 @pytest.mark.parametrize("name", ["V", "T", "d", "X", "Y"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1"])
-def test_laser_for_drift_says_which_argument_is_wrong(name, bad):
+def test_laser_for_drift_names_the_invalid_argument(name, bad):
     with pytest.raises(ValueError, match=rf"LASER\.for_drift: {name} must be in \(0, inf\)"):
         dl.LASER.for_drift(**{"V": 1.0, "T": 10, "d": 2, "X": 1.0, "Y": 1.0, name: bad})
 
@@ -79,11 +79,11 @@ def test_learners_that_are_built_for_drift_run():
 
 @pytest.mark.parametrize("name", sorted(registry.regressors()))
 def test_the_defaults_follow_a_standardised_stream(name):
-    """Far better than the mean would. EG's weights are on the simplex, so its target is there too."""
+    """They do far better than the mean. EG's weights are on the simplex, so its target is too."""
     X, y = drifting(5, 3000, 4, step=0.003)
     if name == "eg":
         y = X @ [0.7, 0.2, 0.1, 0.0] + 0.1 * y
-    bounds = {"budget": 30} if name == "kernel" else {}  # every row would be a point
+    bounds = {"budget": 30} if name == "kernel" else {}  # otherwise every row would become a point
     run = registry.regressors()[name](**bounds).run(X, y)
     assert np.mean(run.losses[500:]) < 0.5 * np.var(y)
 
@@ -133,7 +133,7 @@ numbers: list[Any] = [np.float64(0.5), np.float32(0.5), Fraction(1, 2), 0.5]
 
 
 @pytest.mark.parametrize("half", numbers, ids=lambda value: type(value).__name__)
-def test_numbers_of_any_kind_are_numbers(half):
+def test_any_numeric_type_is_accepted_as_a_number(half):
     X, y = drifting(2, 20, 3)
     for make in (
         lambda v: dl.RLS(forgetting=v, ridge=v),
@@ -149,7 +149,7 @@ def test_numbers_of_any_kind_are_numbers(half):
 
 
 @pytest.mark.parametrize("three", [np.int64(3), np.int8(3), 3])
-def test_whole_numbers_of_any_kind_are_whole_numbers(three):
+def test_any_integer_type_is_accepted_as_a_whole_number(three):
     X, y = drifting(2, 20, 3)
     for make in (
         lambda v: dl.CRRLS(period=v),
@@ -165,7 +165,7 @@ def test_whole_numbers_of_any_kind_are_whole_numbers(three):
 # Schedules.
 
 
-def test_a_schedule_is_asked_for_the_rows_that_come_and_no_others():
+def test_a_schedule_is_called_only_for_rows_that_exist():
     asked: list[int] = []
     model = dl.RLS(forgetting=lambda t: asked.append(t) or 0.9)
     X, y = drifting(1, 50, 3)
@@ -175,7 +175,7 @@ def test_a_schedule_is_asked_for_the_rows_that_come_and_no_others():
     assert set(asked) == set(range(1, 51))
 
 
-def test_a_schedule_that_ends_with_the_stream_is_enough():
+def test_a_schedule_as_long_as_the_stream_is_enough():
     factors = np.linspace(0.5, 1.0, 50)
     X, y = drifting(1, 50, 3)
     function, sequence = dl.RLS(forgetting=lambda t: factors[t - 1]), dl.RLS(forgetting=factors)
@@ -187,7 +187,7 @@ def test_a_schedule_that_ends_with_the_stream_is_enough():
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.5, math.nan, "x", None])
-def test_a_schedule_that_leaves_its_range_says_where_and_nothing_is_learned(bad):
+def test_an_invalid_value_of_a_schedule_is_named_and_nothing_is_learned(bad):
     X, y = drifting(1, 50, 3)
     model = dl.RLS(forgetting=lambda t: bad if t == 31 else 0.9)
     model.run(X[:10], y[:10])
@@ -202,14 +202,14 @@ def test_a_schedule_that_leaves_its_range_says_where_and_nothing_is_learned(bad)
             resetting.run(X, y)
 
 
-def test_a_schedule_may_run_down_to_nothing():
-    """10^-324 is 0: a threshold that is never met."""
+def test_a_schedule_may_underflow_to_zero():
+    """10^-324 is 0 in float64: a threshold that is never reached."""
     X, y = drifting(1, 30, 2)
     assert dl.ARCOR(schedule=lambda i: 10.0**-i).run(X, y).resets.size >= 1
     assert dl.ARCOR(schedule=500.0).run(X, y).resets.size == 1
 
 
-def test_long_streams_need_many_values_of_a_schedule():
+def test_a_schedule_may_have_thousands_of_values():
     X, y = drifting(1, 10_000, 2)
     function = dl.RLS(forgetting=lambda t: 1 - 0.5 / t)
     sequence = dl.RLS(forgetting=[1 - 0.5 / t for t in range(1, 10_001)])
@@ -218,8 +218,8 @@ def test_long_streams_need_many_values_of_a_schedule():
     assert often.run(X, y).resets.size > 5000
 
 
-def test_forgetting_that_was_scheduled_cannot_quietly_stay():
-    """set_params either acts from the next row on, or says that it cannot."""
+def test_scheduled_forgetting_cannot_be_changed_silently():
+    """set_params either takes effect from the next row, or raises."""
     X, y = drifting(1, 30, 2)
     model = dl.RLS(forgetting=[0.9, 0.8], intercept=False)
     model.run(X, y)

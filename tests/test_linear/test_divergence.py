@@ -34,7 +34,7 @@ def assert_untouched(model: Any, before: dict[str, Array]) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", DIVERGING)
-def test_run_raises_names_a_stable_rate_and_learns_nothing(name, dtype):
+def test_a_diverging_run_names_a_stable_rate_and_learns_nothing(name, dtype):
     X, y = drifting(1, 4000, 5)
     model = DIVERGING[name](dtype=dtype)
     model.run(X[:3], y[:3])
@@ -58,7 +58,7 @@ def test_a_fresh_learner_that_diverges_is_fresh_again(name):
 
 
 @pytest.mark.parametrize("name", DIVERGING)
-def test_the_one_row_path_raises_at_the_row_that_does_it(name):
+def test_learn_one_raises_at_the_row_that_diverges(name):
     X, y = drifting(1, 4000, 5)
     model = DIVERGING[name]()
     twin = DIVERGING[name]()
@@ -76,12 +76,12 @@ def test_the_one_row_path_raises_at_the_row_that_does_it(name):
     assert np.isfinite(weights_of(model)).all()
 
 
-def test_it_is_caught_as_what_it_is():
+def test_divergence_errors_are_value_errors_and_floating_point_errors():
     assert issubclass(dl.DivergenceError, ValueError)
     assert issubclass(dl.DivergenceError, FloatingPointError)
 
 
-def test_a_learner_that_diverged_goes_on_at_a_lower_rate():
+def test_a_learner_that_diverged_can_continue_at_a_lower_rate():
     X, y = drifting(1, 4000, 5)
     model = dl.LMS(rate=1.0)
     with pytest.raises(dl.DivergenceError):
@@ -113,7 +113,7 @@ def test_bounded_steps_never_diverge(make):
         assert np.isfinite(values).all()
 
 
-def test_eg_at_a_huge_rate_still_lives_on_its_simplex():
+def test_eg_at_a_huge_rate_stays_on_its_simplex():
     X, y = drifting(1, 200, 5)
     for norm in (None, 4.0):
         weights = dl.EG(rate=1e6, norm=norm).run(1e3 * X, y, weights_every=1).weights
@@ -123,7 +123,7 @@ def test_eg_at_a_huge_rate_still_lives_on_its_simplex():
             np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-14)
 
 
-def test_inputs_too_large_for_any_rate_are_said_to_be_so():
+def test_inputs_too_large_for_any_rate_are_reported():
     model = dl.LMS(rate=0.1)
     with pytest.raises(dl.DivergenceError, match="the inputs are too large"):
         model.run(np.full((5, 2), 1e200), np.ones(5))

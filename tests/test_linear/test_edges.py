@@ -32,7 +32,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def spread_out(seed: int, rows: int, d: int, dtype: str) -> tuple[Array, Array]:
-    """Finite features and labels of any size: all rows alike, single rows or values far out, or each of its own size."""
+    """Finite features and labels of any size: all of one size, single extreme rows or values, or each of its own size."""
     rng = np.random.default_rng(seed)
     most = LARGEST[dtype]
 
@@ -49,12 +49,12 @@ def spread_out(seed: int, rows: int, d: int, dtype: str) -> tuple[Array, Array]:
 
 
 def exact_predictions(name: str, X: Array, y: Array, **parameters: float) -> list[Any]:
-    """The recursion in as many digits as S - k k'/(rho + s) needs for rows of this size."""
+    """The recursion in the number of digits that S - k k'/(rho + s) needs for rows of this size."""
     return REFERENCES[name].in_digits(2500, X, y, **parameters).predictions
 
 
 def relative_error(ours: Array, exact: list[Any], y: Array) -> float:
-    """The largest error beside the largest label or prediction."""
+    """The largest error relative to the largest label or prediction."""
     with mp.workdps(2500):
         size = max(max(abs(mpf(float(label))) for label in y), max(abs(value) for value in exact))
         return float(max(abs(mpf(float(a)) - b) for a, b in zip(ours, exact, strict=True)) / size)
@@ -64,10 +64,10 @@ def as_type(values: Array, dtype: str) -> Array:
     return values.astype(dtype).astype(np.float64)
 
 
-# Exact, or said.
+# Exact, or reported.
 
 
-def test_rows_of_1e141_are_learned_as_small_ones_are():
+def test_rows_of_size_1e141_are_learned_like_small_ones():
     x, y = np.array([1.0, 2.0, -1.0, 3.0, 1.0, -2.0, 1.0, 4.0]), 10.0 * np.arange(1.0, 9.0)
     model = dl.Ridge(ridge=1e-6, intercept=False)
     run = model.run(1e141 * x[:, None], y)
@@ -78,8 +78,8 @@ def test_rows_of_1e141_are_learned_as_small_ones_are():
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(EXACT)), seeds, st.integers(1, 3), st.sampled_from(DTYPES), st.booleans())
-def test_what_is_certified_is_what_exact_arithmetic_gives(name, seed, d, dtype, single):
-    """All rows of one size, or one row of another: 1e-300 to 1e300."""
+def test_predictions_are_exact_or_the_certificate_claims_nothing(name, seed, d, dtype, single):
+    """All rows, or a single one, are scaled by 1e-300 to 1e300."""
     rng = np.random.default_rng(seed)
     cls, parameters = EXACT[name]
     X, y = rng.standard_normal((10, d)), as_type(rng.standard_normal(10), dtype)
@@ -122,8 +122,8 @@ def test_a_row_that_outweighs_all_before_it_leaves_no_rounding_of_the_old_weight
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_labels_that_are_tiny_beside_large_rows_are_learned(dtype):
-    """(y - w.x) / (rho + s) underflows, its product with S x does not."""
+def test_tiny_labels_of_large_rows_are_learned(dtype):
+    """(y - w.x) / (rho + s) underflows, but its product with S x does not."""
     size, label = (1e120, 1e-100) if dtype == "float64" else (1e14, 1e-15)
     X, y = as_type(size * np.array([[1.0], [2.0], [-1.0]]), dtype), label * np.array([1.0, 3.0, 2.0])
     model = dl.Ridge(intercept=False, dtype=dtype)
@@ -134,7 +134,7 @@ def test_labels_that_are_tiny_beside_large_rows_are_learned(dtype):
 
 
 @pytest.mark.parametrize("weight", [1e-200, 1e200])
-def test_a_sample_weight_beyond_the_noise_is_counted(weight):
+def test_a_sample_weight_too_extreme_for_the_noise_is_counted(weight):
     model = dl.AROWR(noise=1e-120 if weight > 1 else 1.0, intercept=False)
     model.run([[1.0], [2.0]], [1.0, 2.0], sample_weight=[1.0, weight])
     assert model.certificate().events == {"saturated": 1}
@@ -142,7 +142,7 @@ def test_a_sample_weight_beyond_the_noise_is_counted(weight):
 
 
 @pytest.mark.parametrize("cls", [dl.Kalman, dl.LASER])
-def test_a_diffuse_start_is_accurate_or_said(cls):
+def test_a_diffuse_prior_is_accurate_or_reported(cls):
     """In float32 the rounding of a prior of 1e6 is as large as the noise."""
     rng = np.random.default_rng(0)
     X = as_type(rng.standard_normal((200, 5)), "float32")
@@ -160,8 +160,8 @@ def test_a_diffuse_start_is_accurate_or_said(cls):
     assert modest.certificate().events == {}
 
 
-def test_high_levels_follow_bursts():
-    """Twenty rows in two hundred have ten times the noise."""
+def test_intervals_of_high_levels_follow_bursts_of_noise():
+    """Ten bursts of twenty rows among 2,000 have ten times the noise."""
     covered = []
     for seed in range(8):
         rng = np.random.default_rng(seed)
@@ -207,7 +207,7 @@ def test_d_stays_finite_under_strong_forgetting(seed):
         assert np.isfinite(model.covariance_).all()
 
 
-def test_d_stays_finite_beside_features_that_are_next_to_nothing():
+def test_d_stays_finite_with_nearly_zero_features():
     model = dl.RLS(forgetting=0.05, ridge=1e-100, intercept=False)
     model.learn_one([7e-304, 1.5e-13, 1.6e94, 8e-249], 1.0)
     assert np.isfinite(model.covariance_).all()
@@ -231,8 +231,8 @@ def every_learner() -> dict[str, Any]:
     return {**made, **{name: make for name, make in VARIANTS.items() if "function" not in name and "its_own" not in name}}
 
 
-def told(act: Any, *arguments: Any) -> Any:
-    """What a verb returns, or the words of its refusal."""
+def result_or_error(act: Any, *arguments: Any) -> Any:
+    """What a method returns, or the message of its error."""
     try:
         return act(*arguments)
     except (ValueError, dl.DivergenceError) as refusal:
@@ -242,7 +242,7 @@ def told(act: Any, *arguments: Any) -> Any:
 @pytest.mark.parametrize("name", sorted(every_learner()))
 @settings(max_examples=6)
 @given(seeds, st.integers(1, 4), st.sampled_from(DTYPES))
-def test_wild_rows_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
+def test_after_wild_rows_the_state_loads_and_resumes(name, seed, d, dtype):
     X, y = spread_out(seed, 70, d, dtype)
     models = [every_learner()[name]() for _ in range(2)]
     for model in models:
@@ -250,28 +250,28 @@ def test_wild_rows_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
             model.set_params(dtype=dtype)
     model, twin = models
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        said = told(model.predict_one, x)
-        assert said == told(twin.predict_one, x)
+        said = result_or_error(model.predict_one, x)
+        assert said == result_or_error(twin.predict_one, x)
         assert isinstance(said, str) or np.isfinite(said)
-        assert told(model.learn_one, x, label) == told(twin.learn_one, x, label)
+        assert result_or_error(model.learn_one, x, label) == result_or_error(twin.learn_one, x, label)
         if t % 5 == 0:
             twin = pickle.loads(pickle.dumps(twin))
 
 
 @pytest.mark.parametrize("name", sorted(every_learner()))
-def test_an_error_beyond_the_range_of_floats_needs_no_warning(name):
+def test_an_error_that_overflows_raises_no_warning(name):
     model = every_learner()[name]()
     for x, label in [(1.0, 1.0), (1.0, 2.0), *[(1.0, 1.7e308)] * 5, *[(1e3, -1.7e308)] * 2, (-1e3, -1.7e308)]:
-        told(model.learn_one, [x, 2.0], np.float64(label))
+        result_or_error(model.learn_one, [x, 2.0], np.float64(label))
     for label in (1.7e308, -1.7e308):
-        told(lambda label: model.tell(model.ask([1e3, 2.0]), label), np.float64(label))
+        result_or_error(lambda label: model.tell(model.ask([1e3, 2.0]), label), np.float64(label))
     assert np.isfinite(model.predict_one([1.0, 2.0]))
 
 
 @pytest.mark.parametrize("name", sorted(SECOND_ORDER))
 @settings(max_examples=10)
 @given(seeds, st.integers(1, 4), st.sampled_from(DTYPES))
-def test_wild_rows_of_a_fleet_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
+def test_after_wild_rows_the_state_of_a_fleet_loads_and_resumes(name, seed, d, dtype):
     X, y = spread_out(seed, 60, d, dtype)
     keys = np.arange(60) % 3
     whole, parts = (dl.Fleet(SECOND_ORDER[name](dtype=dtype)) for _ in range(2))
@@ -287,11 +287,11 @@ def test_wild_rows_of_a_fleet_leave_a_state_that_loads_and_goes_on(name, seed, d
 
 @settings(max_examples=60)
 @given(st.sampled_from(sorted(SECOND_ORDER)), seeds, st.integers(1, 4), st.sampled_from(DTYPES))
-def test_wild_rows_of_several_labels_leave_a_state_that_loads_and_goes_on(name, seed, d, dtype):
+def test_after_wild_rows_of_several_labels_the_state_loads_and_resumes(name, seed, d, dtype):
     X, y = spread_out(seed, 40, d, dtype)
     labels = np.column_stack([y, np.clip(y[::-1], -1e30, 1e30)])
     model, twin = (SECOND_ORDER[name](dtype=dtype) for _ in range(2))
     for x, label in zip(X, labels, strict=True):
-        assert told(model.learn_one, x, label) == told(twin.learn_one, x, label)
+        assert result_or_error(model.learn_one, x, label) == result_or_error(twin.learn_one, x, label)
         np.testing.assert_array_equal(model.predict_one(x), twin.predict_one(x))
         twin = pickle.loads(pickle.dumps(twin))

@@ -14,7 +14,7 @@ from tests.reference.losses import LOSSES, find, pinball
 
 
 def plain(X: Array, y: Array, *, rate: float = 0.02, norm: float | None = None, loss: Any = "squared") -> Outcome:
-    """On the simplex, or EG+- where a norm is given."""
+    """On the simplex, or EG+- if a norm is given."""
     return _on_the_simplex(X, y, rate, find(loss)) if norm is None else _plus_minus(X, y, rate, norm, find(loss))
 
 

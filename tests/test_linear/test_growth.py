@@ -1,4 +1,4 @@
-"""Features that appear later: the model grows by them, at their prior, and the intercept stays last."""
+"""Features that appear later: the model adds them at their prior, and the intercept stays last."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 class Plain:
-    """The recursion of the second-order learners on mappings, from its table, with full matrices."""
+    """The recursion of the second-order learners on mappings, from the table in the docs, with full matrices."""
 
     def __init__(self, intercept: bool, start: float, **switches: Any) -> None:
         self.intercept, self.start, self.switches = intercept, start, switches
@@ -87,7 +87,7 @@ PAIRS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 def appearing(seed: int, rows: int, d: int) -> tuple[list[dict[str, float]], Array]:
-    """Feature j is there from a row of its own on, then in most rows; the keys come in any order."""
+    """Each feature first appears at its own row and is then in most rows; the keys come in any order."""
     rng = np.random.default_rng(seed)
     births = np.append(0, rng.integers(0, rows, size=d - 1))
     w = rng.normal(size=d)
@@ -141,8 +141,8 @@ def test_a_first_order_learner_grows_as_if_the_feature_had_been_zero(model, seed
 
 
 @given(seeds, st.integers(1, 6), st.integers(1, 4), st.booleans(), st.sampled_from([None, 3.0]))
-def test_eg_gives_a_newcomer_an_equal_share_and_scales_the_others(seed, d, more, intercept, norm):
-    """Of n weights in all, 1/n each to the newcomers, the rest to the others in proportion."""
+def test_eg_gives_a_new_feature_an_equal_share_and_scales_the_others(seed, d, more, intercept, norm):
+    """Of n weights, each new one gets 1/n; the others share the rest in proportion."""
     rng = np.random.default_rng(seed)
     model = dl.EG(rate=0.1, norm=norm, intercept=intercept)
     for _ in range(20):

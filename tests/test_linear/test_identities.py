@@ -16,8 +16,8 @@ from tests.test_linear.test_ridge import plain as ridge
 from tests.test_linear.test_rls import plain as rls
 
 
-def same(left: Outcome, right: Outcome, covariance: float = 1.0) -> None:
-    """Equal predictions and weights; left's covariance is a multiple of right's."""
+def assert_same(left: Outcome, right: Outcome, covariance: float = 1.0) -> None:
+    """Assert equal predictions and weights, and that left's covariance is this multiple of right's."""
     assert left.covariance is not None
     assert right.covariance is not None
     for ours, theirs in [
@@ -31,20 +31,20 @@ def same(left: Outcome, right: Outcome, covariance: float = 1.0) -> None:
 def test_dfop_is_rls(stream):
     mu, prior = 0.08, 20.0
     expected = rls(*stream, forgetting=1 - mu, ridge=1 / (mu * prior))
-    same(dfop(*stream, forget_rate=mu, prior=prior), expected, covariance=1 / mu)
+    assert_same(dfop(*stream, forget_rate=mu, prior=prior), expected, covariance=1 / mu)
 
 
 def test_arowr_with_unit_noise_is_ridge(stream):
-    same(arowr(*stream, noise=1.0, ridge=0.7), ridge(*stream, ridge=0.7))
+    assert_same(arowr(*stream, noise=1.0, ridge=0.7), ridge(*stream, ridge=0.7))
 
 
 def test_arowr_is_ridge_on_the_scaled_prior(stream):
     expected = ridge(*stream, ridge=2.5 * 0.7)
-    same(arowr(*stream, noise=2.5, ridge=0.7), expected, covariance=2.5)
+    assert_same(arowr(*stream, noise=2.5, ridge=0.7), expected, covariance=2.5)
 
 
 def test_rls_that_forgets_nothing_is_ridge(stream):
-    same(rls(*stream, forgetting=1.0, ridge=0.7), ridge(*stream, ridge=0.7))
+    assert_same(rls(*stream, forgetting=1.0, ridge=0.7), ridge(*stream, ridge=0.7))
 
 
 def test_rls_takes_a_function_of_the_row_counted_from_one(stream):
@@ -55,12 +55,12 @@ def test_rls_takes_a_function_of_the_row_counted_from_one(stream):
 
 def test_crrls_without_resets_is_rls(stream):
     expected = rls(*stream, forgetting=0.9, ridge=1.0)
-    same(crrls(*stream, forgetting=0.9, period=np.inf), expected)
+    assert_same(crrls(*stream, forgetting=0.9, period=np.inf), expected)
 
 
 def test_arcor_without_resets_and_radius_is_arowr(stream):
     expected = arowr(*stream, noise=2.5, ridge=1.0)
-    same(arcor(*stream, noise=2.5, radius=np.inf, schedule=None), expected)
+    assert_same(arcor(*stream, noise=2.5, radius=np.inf, schedule=None), expected)
 
 
 def test_laser_tends_to_aar_as_drift_grows_costly(stream):

@@ -1,4 +1,4 @@
-"""The baseline kernels and those for AVX2: the same learner to rounding, and each with its own bits."""
+"""The baseline and AVX2 kernels: the same results to rounding, and each set reproduces its own bit for bit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTHS = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 
 
 def replay_everything() -> dict[str, Array]:
-    """What every learner gives on some streams, after checking that the loop gives it too."""
+    """The results of every learner on some streams, after a check that run equals the loop."""
     found = {"instruction_set": np.array(_core.instruction_set())}
     for name, make in EVERY.items():
         for d in WIDTHS:
@@ -36,7 +36,7 @@ def replay_everything() -> dict[str, Array]:
 
 
 def wild_predictions() -> Array:
-    """Rows that need scaling, capping and lifting: finite on every instruction set."""
+    """Predictions of rows that need scaling, capping and lifting; they must be finite on every instruction set."""
     from tests.streams import SECOND_ORDER
 
     rows = []
@@ -86,7 +86,7 @@ def test_the_baseline_agrees_with_the_fastest_set(tmp_path):
             assert np.abs(values - baseline[key]).max() < tolerance * size, key
 
 
-def test_a_wish_for_an_unknown_set_is_ignored(tmp_path):
+def test_a_request_for_an_unknown_instruction_set_is_ignored(tmp_path):
     script = "from driftline import _core; print(_core.instruction_set())"
     found = subprocess.run(
         [sys.executable, "-c", script],

@@ -22,7 +22,7 @@ def ideal(X: Array, y: Array, forgetting: float, ridge: float) -> Array:
 
 
 def calendar(rows: int = 4000) -> tuple[Array, Array]:
-    """Counts by the hour: flags of the calendar that stay as they are for days or months, and weather that creeps."""
+    """Hourly counts: calendar flags that stay constant for days or months, and slowly changing weather."""
     rng = np.random.default_rng(3)
     hour = np.arange(rows)
     day, wave = hour // 24, np.sin(2 * np.pi * hour / 24)
@@ -45,12 +45,14 @@ def test_s_never_exceeds_its_start_by_more_than_a_factor(forgetting, dtype):
         assert eigenvalues[0] > 0
         assert eigenvalues[-1] <= 2.0 / 0.79 * (1 + 1e-6)
     assert model.certificate().events == {}
-    assert dl.RLS(forgetting=forgetting, ridge=0.5).fit(X, X[:, 0]).covariance_.max() > 2.0 / 0.79  # it would not without
+    assert (
+        dl.RLS(forgetting=forgetting, ridge=0.5).fit(X, X[:, 0]).covariance_.max() > 2.0 / 0.79
+    )  # without keep_prior it would exceed it
 
 
 @pytest.mark.parametrize("d", [2, 13, 40])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_run_is_the_loop_bit_for_bit_and_a_file_between_any_two_rows_changes_nothing(tmp_path, d, dtype):
+def test_a_run_equals_the_loop_bit_for_bit_and_saving_between_any_two_rows_changes_nothing(tmp_path, d, dtype):
     X, y = drifting(d, rows=60, d=d)
     at_once, by_row, by_file = (dl.RLS(forgetting=0.9, keep_prior=True, dtype=dtype) for _ in range(3))
     predictions, _ = loop(by_row, X, y)
@@ -82,8 +84,8 @@ def test_the_certificates_comparator_is_the_least_discounted_loss_with_its_ridge
         assert model.certificate().comparator == pytest.approx(best, rel=1e-10)
 
 
-def test_a_late_feature_is_one_that_was_always_0():
-    """Its prior is the one of the others, at whatever point of their cycle they are."""
+def test_a_late_feature_equals_one_that_was_zero_until_then():
+    """Its prior is the same as that of the others, at any point of the restoring cycle."""
     X, y = drifting(2, rows=80, d=5)
     for late in range(20, 40):
         Z = X.copy()
@@ -103,7 +105,7 @@ def test_a_matrix_beyond_the_cache_is_learned_like_a_small_one():
     np.testing.assert_array_equal(at_once.run(X, y).predictions, loop(by_row, X, y)[0])
 
 
-def test_the_parameters_of_a_model_that_has_learned():
+def test_a_trained_model_can_change_its_ridge_but_not_keep_prior():
     X, y = drifting(7, rows=40)
     model = dl.RLS(forgetting=0.9, ridge=1.0, keep_prior=True).fit(X, y)
     with pytest.raises(ValueError, match="keep_prior"):
@@ -115,22 +117,22 @@ def test_the_parameters_of_a_model_that_has_learned():
 @pytest.mark.parametrize("d", [3, 12])
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("forgetting", [0.5, 0.9, 0.98, 0.999])
-def test_its_errors_are_those_of_the_equation_that_adds_a_little_before_each_row(forgetting, ridge, d):
-    """Within 5 %. That equation takes O(d^3) a row."""
+def test_errors_are_close_to_those_of_restoring_the_prior_before_each_row(forgetting, ridge, d):
+    """Within 5 %. Restoring it before each row takes O(d^3)."""
     X, y = drifting(8, rows=2000, d=d, step=0.2)
     exact = np.mean((y - ideal(with_ones(X), y, forgetting, ridge)) ** 2)
     ours = np.mean(dl.RLS(forgetting=forgetting, ridge=ridge, keep_prior=True).run(X, y).losses)
     assert ours == pytest.approx(exact, rel=0.05)
 
 
-def test_below_a_factor_of_0_79_it_is_that_equation():
-    """Every row restores the prior."""
+def test_below_a_factor_of_0_79_the_prior_is_restored_before_each_row():
+    """Predictions then equal those of `ideal`."""
     X, y = drifting(9, rows=200, d=5, step=0.2)
     ours = dl.RLS(forgetting=0.6, ridge=0.3, keep_prior=True).run(X, y).predictions
     np.testing.assert_allclose(ours, ideal(with_ones(X), y, 0.6, 0.3), rtol=1e-9, atol=1e-9)
 
 
-def test_a_memory_shorter_than_the_features_runs_away_without_the_prior_and_not_with_it():
+def test_with_fewer_rows_of_memory_than_features_only_keep_prior_prevents_divergence():
     X, y = calendar()
     without, kept = (dl.RLS(forgetting=0.9, keep_prior=keep).run(X, y) for keep in (False, True))
     assert np.abs(without.predictions).max() > 1e3 * y.max()

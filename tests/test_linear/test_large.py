@@ -13,7 +13,7 @@ import driftline as dl
 from tests.streams import SECOND_ORDER, assert_same_state, drifting, loop, state_of
 
 WIDTH, WIDER, ROWS = 900, 1800, 60
-CUBIC = {"ARCOR", "forgetting in a ball", "forgetting and resets", "drift and resets"}  # rows that take d^3
+CUBIC = {"ARCOR", "forgetting in a ball", "forgetting and resets", "drift and resets"}  # their rows take O(d^3)
 SETTINGS = {
     **{name: make for name, make in SECOND_ORDER.items() if name not in CUBIC},
     "WEMM": lambda **kw: dl.WEMM(ridge=4e3, **kw),
@@ -25,7 +25,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_run_is_the_loop(name):
+def test_a_run_equals_the_loop(name):
     X, y = drifting(0, ROWS, WIDER if name == "ARCOR, free" else WIDTH, step=0.01)
     at_once, one_by_one = SETTINGS[name](), SETTINGS[name]()
     run = at_once.run(X, y)
@@ -35,7 +35,7 @@ def test_a_run_is_the_loop(name):
 
 
 @pytest.mark.parametrize("name", ["RLS", "AAR", "WEMM", "ARCOR, free"])
-def test_a_run_in_floats_is_the_loop(name):
+def test_a_run_in_float32_equals_the_loop(name):
     X, y = drifting(1, ROWS, WIDTH + 300, step=0.01)
     at_once, one_by_one = (SETTINGS[name](dtype="float32") for _ in range(2))
     predictions, _ = loop(one_by_one, X, y)
@@ -43,7 +43,7 @@ def test_a_run_in_floats_is_the_loop(name):
 
 
 @pytest.mark.parametrize("drift", [0.0, 0.02])
-def test_a_run_is_the_plain_formula(drift):
+def test_a_run_equals_the_plain_formula(drift):
     """The recursion with a full matrix, row by row: S + drift, or S / forgetting."""
     X, y = drifting(2, 40, WIDTH, step=0.01)
     forgetting, ridge, noise = (1.0, 0.5, 2.0) if drift else (0.98, 0.5, 1.0)
@@ -66,8 +66,8 @@ def test_a_run_is_the_plain_formula(drift):
 
 
 @pytest.mark.parametrize("name", ["RLS", "Kalman", "WEMM"])
-def test_rows_of_every_kind_among_the_blocks(name):
-    """Rows without a value, of weight 0, and far out; snapshots and intervals with them."""
+def test_blocks_may_contain_rows_of_every_kind(name):
+    """Rows with missing values, of weight 0, and of extreme size, together with snapshots and intervals."""
     X, y = drifting(3, ROWS, WIDTH, step=0.01)
     X[11, 5] = np.nan
     y[30] = np.nan
@@ -87,7 +87,7 @@ def test_rows_of_every_kind_among_the_blocks(name):
     assert run.skipped == 2
 
 
-def test_a_row_that_is_refused_leaves_the_model_as_it_was():
+def test_a_refused_row_leaves_the_model_unchanged():
     X, y = drifting(4, ROWS, WIDTH, step=0.01)
     model = SETTINGS["RLS"]()
     model.run(X[:20], y[:20])
@@ -101,7 +101,7 @@ def test_a_row_that_is_refused_leaves_the_model_as_it_was():
 
 
 def test_growth_after_a_reset_among_single_rows_is_capped_as_in_the_loop():
-    """Constant inputs under a forgetting so strong that S grows hundredfold a row."""
+    """Constant inputs with forgetting so strong that S grows a hundredfold per row."""
     rng = np.random.default_rng(0)
     X = np.tile(rng.normal(size=640), (74, 1))
     X[:8], y = rng.normal(size=(8, 640)), rng.normal(size=74)
@@ -111,8 +111,8 @@ def test_growth_after_a_reset_among_single_rows_is_capped_as_in_the_loop():
     assert_same_state(at_once, one_by_one)
 
 
-def test_rows_at_the_edge_of_what_wemm_can_take_are_taken_or_refused_alike():
-    """|x|^2 = ridge to rounding: s is 1 or just below it, and rounding decides."""
+def test_rows_at_the_limit_of_wemm_are_either_learned_or_refused_whole():
+    """|x|^2 equals the ridge up to rounding, so rounding decides whether s is 1 or just below it."""
     refused = 0
     for seed in range(12):
         X, y = drifting(seed, 12, 640, step=0.0)

@@ -43,7 +43,7 @@ def close(ours: Any, theirs: Any, tolerance: float = 1e-9) -> None:
 
 
 def assert_equal_learners(left: Any, right: Any, X: Array, y: Array, covariance: float = 1.0) -> None:
-    """The same predictions and weights at every row; left's covariance is a multiple of right's."""
+    """Equal predictions and weights at every row, and left's covariance is this multiple of right's."""
     ours, theirs = left.run(X, y, weights_every=1), right.run(X, y, weights_every=1)
     close(ours.predictions, theirs.predictions)
     close(ours.weights, theirs.weights)
@@ -56,7 +56,7 @@ def assert_equal_learners(left: Any, right: Any, X: Array, y: Array, covariance:
 
 @many
 @given(names, seeds, widths, st.integers(1, 40), st.booleans(), st.sampled_from(["float64", "float32"]))
-def test_run_is_the_loop_to_the_last_bit(name, seed, d, rows, intercept, dtype):
+def test_run_equals_the_loop_to_the_last_bit(name, seed, d, rows, intercept, dtype):
     X, y = stream(name, seed, rows, d)
     at_once, one_by_one = (EVERY[name](intercept=intercept, dtype=dtype) for _ in range(2))
     run = at_once.run(X, y, weights_every=1)
@@ -68,8 +68,8 @@ def test_run_is_the_loop_to_the_last_bit(name, seed, d, rows, intercept, dtype):
 
 @many
 @given(second_order_names, seeds, widths, st.booleans(), st.sampled_from(["float64", "float32"]))
-def test_run_is_the_loop_on_wild_streams_too(name, seed, d, intercept, dtype):
-    """Where rows are scaled, S is capped or lifted, weights are held, and rows are refused."""
+def test_run_equals_the_loop_on_wild_streams_too(name, seed, d, intercept, dtype):
+    """On these, rows are scaled, S is capped or lifted, weights are clipped, and rows are refused."""
     X, y = wild(seed, 40, d, span=8.0)
     at_once, one_by_one = (EVERY[name](intercept=intercept, dtype=dtype) for _ in range(2))
     try:
@@ -88,7 +88,7 @@ def test_run_is_the_loop_on_wild_streams_too(name, seed, d, intercept, dtype):
     arrays(np.float64, (12, 3), elements=st.floats(-1e6, 1e6)),
     arrays(np.float64, 12, elements=st.floats(-1e6, 1e6)),
 )
-def test_run_is_the_loop_on_rows_that_hypothesis_thinks_of(name, X, y):
+def test_run_equals_the_loop_on_rows_that_hypothesis_generates(name, X, y):
     if "WEMM" in name or "complement" in name:
         X = X / 1e6
     at_once, one_by_one = EVERY[name](), EVERY[name]()
@@ -100,7 +100,7 @@ def test_run_is_the_loop_on_rows_that_hypothesis_thinks_of(name, X, y):
 
 @many
 @given(names, seeds, st.integers(1, 20), st.lists(st.integers(1, 39), max_size=6), st.sampled_from(["float64", "float32"]))
-def test_runs_of_the_parts_are_one_run(name, seed, d, cuts, dtype):
+def test_runs_of_the_parts_equal_one_run(name, seed, d, cuts, dtype):
     X, y = stream(name, seed, 40, d)
     whole, parts = EVERY[name](dtype=dtype), EVERY[name](dtype=dtype)
     run = whole.run(X, y)
@@ -139,7 +139,7 @@ def test_a_row_may_come_as_a_list_a_tuple_or_a_mapping(name, seed, d, dtype):
 
 
 @given(names, seeds, st.integers(1, 20), st.booleans())
-def test_predicting_and_looking_change_nothing(name, seed, d, far):
+def test_predicting_and_reading_attributes_change_nothing(name, seed, d, far):
     X, y = stream(name, seed, 30, d)
     silent, asked = EVERY[name](), EVERY[name]()
     silent.run(X, y)
@@ -152,7 +152,9 @@ def test_predicting_and_looking_change_nothing(name, seed, d, far):
 
 
 @given(names, seeds, st.integers(1, 20), st.integers(1, 39), st.sampled_from(["float64", "float32"]), st.booleans())
-def test_saved_loaded_and_resumed_is_never_stopped(tmp_path_factory, name, seed, d, cut, dtype, intercept):
+def test_a_saved_loaded_and_resumed_model_equals_one_that_never_stopped(
+    tmp_path_factory, name, seed, d, cut, dtype, intercept
+):
     X, y = stream(name, seed, 40, d)
     never, stopped = (EVERY[name](dtype=dtype, intercept=intercept) for _ in range(2))
     run = never.run(X, y)
@@ -170,7 +172,7 @@ def test_saved_loaded_and_resumed_is_never_stopped(tmp_path_factory, name, seed,
 
 
 @given(second_order_names, seeds, st.integers(1, 12), st.sampled_from(["float64", "float32"]))
-def test_a_model_that_met_the_ends_of_the_range_can_be_saved(tmp_path_factory, name, seed, d, dtype):
+def test_a_model_that_learned_extreme_values_can_be_saved(tmp_path_factory, name, seed, d, dtype):
     X, y = wild(seed, 30, d, span=10.0)
     scale = 1e140 if dtype == "float64" else 1e15
     model = EVERY[name](dtype=dtype)
@@ -186,7 +188,7 @@ def test_a_model_that_met_the_ends_of_the_range_can_be_saved(tmp_path_factory, n
     model.certificate()
 
 
-# Learners that are one another.
+# Learners that are special cases of each other.
 
 
 @given(seeds, st.integers(1, 12), st.floats(0.01, 100))
@@ -238,7 +240,7 @@ def test_arowr_with_unit_noise_is_ridge_and_so_is_rls_that_forgets_nothing(seed,
 
 
 @given(seeds, st.integers(1, 12), st.floats(0.1, 10))
-def test_what_is_left_of_a_learner_without_its_switch(seed, d, noise):
+def test_kalman_without_drift_and_arcor_without_resets_are_arowr(seed, d, noise):
     X, y = drifting(seed, 40, d)
     assert_equal_learners(dl.Kalman(noise=noise, drift=0.0, ridge=2.0), dl.AROWR(noise=noise, ridge=2.0), X, y)
     assert_equal_learners(dl.ARCOR(noise=noise, schedule=None), dl.AROWR(noise=noise, ridge=1.0), X, y)
@@ -290,13 +292,13 @@ def test_second_order_reproduces_every_named_learner_to_the_last_bit(seed, d, dt
 
 # Symmetries.
 
-# Those that follow the axes: EG by nature; the others by what the test sets.
+# EG depends on the axes, so it is not invariant to rotation.
 turning = sorted(name for name in EVERY if not name.startswith("EG"))
 
 
 @given(st.sampled_from(turning), seeds, st.integers(2, 12))
 def test_rotated_inputs_give_the_same_predictions(name, seed, d):
-    """The start is a multiple of I, so there is no direction to tell apart."""
+    """S starts as a multiple of I, so no direction is special."""
     X, y = stream(name, seed, 40, d)
     Q = rotation(seed, d)
     plain, turned = EVERY[name](intercept=False), EVERY[name](intercept=False)
@@ -338,13 +340,13 @@ linear_in_labels = {
 
 @given(st.sampled_from(sorted(linear_in_labels)), seeds, st.integers(1, 12), st.integers(-60, 60), st.booleans())
 def test_labels_in_other_units_give_predictions_in_those_units(name, seed, d, power, negative):
-    """To the last bit, for units that differ by a power of two."""
+    """To the last bit, if the units differ by a power of two."""
     X, y = drifting(seed, 40, d)
     c = 2.0**power
     plain, scaled = linear_in_labels[name](1.0), linear_in_labels[name](c)
     expected = plain.run(X, y).predictions * c
     found = scaled.run(X, -c * y if negative else c * y).predictions
-    if name == "ARCOR":  # the radius is squared on the way, and iterated for
+    if name == "ARCOR":  # its projection squares the radius and iterates
         close(found / c, (-expected if negative else expected) / c, 1e-12)
     else:
         np.testing.assert_array_equal(found, -expected if negative else expected)
@@ -366,7 +368,7 @@ inputs_in_other_units = {
 
 @given(st.sampled_from(sorted(inputs_in_other_units)), seeds, st.integers(1, 12), st.integers(-12, 12))
 def test_inputs_in_other_units_give_the_same_predictions(name, seed, d, power):
-    """To the last bit, for units that differ by a power of two, with the prior in those units."""
+    """To the last bit, if the units differ by a power of two and the prior is converted too."""
     X, y = drifting(seed, 40, d)
     c = 2.0**power
     plain, scaled = inputs_in_other_units[name](1.0), inputs_in_other_units[name](c)

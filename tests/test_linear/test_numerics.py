@@ -1,4 +1,4 @@
-"""The state survives anything: wind-up, any units, collinear features, the ends of the range, long streams."""
+"""The state survives wind-up, any units, collinear features, extreme values and long streams."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DTYPES = ["float64", "float32"]
 
 
 def smallest_eigenvalue(S: Array) -> float:
-    """Of S with its features scaled to variance 1, so that units do not matter."""
+    """The smallest eigenvalue of S with its features scaled to variance 1, so that units do not matter."""
     scale = np.sqrt(np.diag(S))
     return float(np.linalg.eigvalsh(S / np.outer(scale, scale))[0])
 
 
 def assert_sound(model: Any) -> None:
-    """Finite weights; S finite, symmetric to the last bit, and positive definite up to the rounding of writing it out."""
+    """Finite weights; S finite, symmetric to the last bit, and positive definite up to the rounding of U D U'."""
     S = model.covariance_
     assert np.isfinite(weights_of(model)).all()
     assert np.isfinite(S).all()
@@ -57,14 +57,14 @@ CASES: dict[str, dict[str, Any]] = {
 
 
 def in_units(seed: int) -> tuple[Array, Array]:
-    """Features of size 1e-8 beside 1e8, each with the same share in the label."""
+    """Features of size 1e-8 to 1e8 that contribute equally to the label."""
     rng = np.random.default_rng(seed)
     Z = rng.normal(size=(60, 4))
     return Z * UNITS, Z.sum(axis=1) + 0.1 * rng.normal(size=60)
 
 
 def nearly_collinear(seed: int) -> tuple[Array, Array]:
-    """The last feature is the first but for one part in 1e8."""
+    """The last feature differs from the first by one part in 1e8."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(60, 4))
     X[:, 3] = X[:, 0] + 1e-8 * rng.normal(size=60)
@@ -73,7 +73,7 @@ def nearly_collinear(seed: int) -> tuple[Array, Array]:
 
 @pytest.mark.parametrize("make", [in_units, nearly_collinear])
 @pytest.mark.parametrize("name", CASES)
-def test_predictions_and_weights_are_those_of_50_digits(name, make):
+def test_predictions_and_weights_match_50_digits(name, make):
     for seed in range(3):
         X, y = make(seed)
         exact = REFERENCES[name].in_50_digits(X, y, **CASES[name])
@@ -86,7 +86,7 @@ def test_predictions_and_weights_are_those_of_50_digits(name, make):
         np.testing.assert_allclose(model.coef_, weights, rtol=loose * 1e-13)
         if exact.covariance is not None:
             covariance = np.array([[float(v) for v in row] for row in exact.covariance])
-            before = 0.01 if name in ADDITIVE else 0.0  # S is as good as the rounding of what the row took it from
+            before = 0.01 if name in ADDITIVE else 0.0  # S is as accurate as the rounding of the S before the row
             scale = np.sqrt(np.diag(covariance) + before)
             assert np.abs((model.covariance_ - covariance) / np.outer(scale, scale)).max() < loose * 1e-13
             assert_sound(model)
@@ -107,8 +107,8 @@ def test_float32_predicts_to_six_digits_in_any_units(name):
 @pytest.mark.parametrize(
     "case", [("kalman", {"noise": 0.01, "drift": 1e-6, "ridge": 1e-6}), ("laser", {"ridge": 1e-6, "drift_cost": 1e6})]
 )
-def test_added_drift_loses_digits_to_a_diffuse_prior_and_no_more(case):
-    """S is kept as it is there, not factored: it is good to rounding times start |x|^2 / noise."""
+def test_with_added_drift_the_loss_of_digits_to_a_diffuse_prior_is_bounded(case):
+    """With added drift S is stored itself, not factored: it is accurate to rounding times start |x|^2 / noise."""
     name, parameters = case
     X, y = drifting(1, 60, 4)
     exact = REFERENCES[name].in_50_digits(X, y, **parameters)
@@ -129,8 +129,8 @@ FORGETFUL = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", FORGETFUL)
-def test_a_million_constant_rows_under_forgetting_one_half_and_then_fresh_ones(name, dtype):
-    """With noisy labels: neither the constant rows nor the first fresh one are predicted by rounding errors."""
+def test_fresh_rows_are_learned_after_a_million_constant_rows_with_forgetting_one_half(name, dtype):
+    """Labels are noisy. Rounding errors must not dominate the predictions of constant rows or of the first fresh one."""
     rng = np.random.default_rng(0)
     d, rows = 3, 1_000_000
     model = FORGETFUL[name](dtype=dtype)
@@ -150,8 +150,8 @@ def test_a_million_constant_rows_under_forgetting_one_half_and_then_fresh_ones(n
 
 @pytest.mark.parametrize("unit", [1e-9, 1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("forgetting", [0.9, 0.99])
-def test_features_that_say_the_same_do_no_harm_in_any_unit(unit, forgetting):
-    """A feature twice, and indicators that add up to the constant one: as good as without them."""
+def test_redundant_features_do_no_harm_in_any_unit(unit, forgetting):
+    """A duplicate feature, a difference, and indicators that add up to the constant: as accurate as without them."""
     rng = np.random.default_rng(1)
     rows = 20_000
     kinds = np.eye(3)[rng.integers(3, size=rows)]
@@ -168,8 +168,8 @@ def test_features_that_say_the_same_do_no_harm_in_any_unit(unit, forgetting):
     assert_sound(model)
 
 
-def test_only_wind_up_is_reported_as_such():
-    """Whatever the number of features: none of the columns that fill up a panel counts."""
+def test_streams_without_wind_up_report_none():
+    """For any number of features: the columns that pad a panel must not count."""
     for d in range(1, 12):
         X, y = drifting(d, 3000, d)
         for dtype in DTYPES:
@@ -178,7 +178,7 @@ def test_only_wind_up_is_reported_as_such():
             assert model.certificate().events == {}
 
 
-def test_a_feature_that_was_away_is_learned_at_once_when_it_returns():
+def test_a_feature_that_returns_after_an_absence_is_learned_at_once():
     X, y = drifting(4, 4000, 3, step=0.0, noise=0.0)
     X[500:3900, 1] = 0.0
     y = X @ [1.0, -2.0, 3.0]
@@ -189,7 +189,7 @@ def test_a_feature_that_was_away_is_learned_at_once_when_it_returns():
         assert_sound(model)
 
 
-# Soundness on anything.
+# Soundness on any input.
 
 
 @settings(max_examples=150)
@@ -210,7 +210,7 @@ def test_s_stays_sound_after_every_row(name, seed, d, dtype, span):
 @settings(max_examples=150)
 @given(seeds, st.integers(1, 12), st.floats(-9, 3), st.floats(-12, 3), st.floats(-9, 6), st.sampled_from(DTYPES))
 def test_added_drift_keeps_s_positive_definite_at_any_setting(seed, d, log_noise, log_drift, log_ridge, dtype):
-    """Nothing has to be mended, even where the prior is 1e20 times what a row leaves."""
+    """No repair is needed, even if the prior is 1e20 times what remains after a row."""
     X, y = wild(seed, 60, d, span=8.0)
     noise, drift, ridge = 10.0**log_noise, 10.0**log_drift, 10.0**log_ridge
     for model in (
@@ -234,8 +234,8 @@ def test_eigenvalues_are_positive_on_ordinary_streams(name):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(EVERY))
-def test_inputs_and_labels_at_the_ends_of_the_range(name, dtype):
-    """Squares of inputs overflow in float32, and of labels in both."""
+def test_the_state_stays_finite_for_inputs_and_labels_at_the_ends_of_the_range(name, dtype):
+    """Squares of inputs overflow in float32, squares of labels in both dtypes."""
     rng = np.random.default_rng(0)
     large, label = (1e150, 1e300) if dtype == "float64" else (1e37, 1e38)
     units = [(large, 1.0), (1.0, label), (large, label), (1 / large, 1.0), (1e-300, 1e-300), (1 / large, label)]
@@ -259,8 +259,8 @@ def test_inputs_and_labels_at_the_ends_of_the_range(name, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("make", [lambda **kw: dl.NLMS(eps=0.0, **kw), lambda **kw: dl.LMS(implicit=True, rate=1.0, **kw)])
-def test_rows_whose_squares_leave_the_range_are_learned_all_the_same(make, dtype):
-    """The step is err x / |x|^2: no part of it is extreme but the square."""
+def test_rows_whose_squares_overflow_are_learned(make, dtype):
+    """The step is err x / |x|^2, in which only the square is extreme."""
     for unit in (1e-150, 1e150, 1e200) if dtype == "float64" else (1e-18, 1e19, 1e30):
         model = make(dtype=dtype, intercept=False)
         if unit < 1 and isinstance(model, dl.LMS):
@@ -271,7 +271,7 @@ def test_rows_whose_squares_leave_the_range_are_learned_all_the_same(make, dtype
         assert model.predict_one(x) == pytest.approx(3.0, rel=1e-5)
 
 
-def test_a_weight_at_the_end_of_its_range_is_held_there_and_reported():
+def test_a_weight_that_would_overflow_is_clipped_and_reported():
     model = dl.Ridge(ridge=1e-9, intercept=False)
     model.run(np.full((3, 1), 1e-3), np.full(3, 1.7e308))
     assert model.certificate().events["saturated"] > 0
@@ -294,7 +294,7 @@ def test_a_weight_at_the_end_of_its_range_is_held_there_and_reported():
     ],
     ids=["RLS", "RLS, float32", "Kalman", "Kalman, float32", "Ridge"],
 )
-def test_ten_million_rows_later_the_errors_are_as_small_as_at_first(make):
+def test_after_ten_million_rows_the_errors_are_as_small_as_at_first(make):
     model, rng = make(), np.random.default_rng(0)
     X = rng.normal(size=(500_000, 3))
     y = X @ [1.0, -2.0, 0.3] + 0.5 + 0.1 * rng.normal(size=500_000)
@@ -309,7 +309,7 @@ def far_from_zero(rng: np.random.Generator, rows: int) -> Array:
     return 1e6 + rng.normal(size=(rows, 1))
 
 
-def almost_twice_the_same(rng: np.random.Generator, rows: int) -> Array:
+def nearly_duplicate(rng: np.random.Generator, rows: int) -> Array:
     first = rng.normal(size=rows)
     return np.column_stack([first, first + 1e-6 * rng.normal(size=rows)])
 
@@ -319,11 +319,9 @@ def powers_of_time(_: np.random.Generator, rows: int) -> Array:
     return np.column_stack([t, t**2])
 
 
-@pytest.mark.parametrize(
-    ("make", "forgetting"), [(far_from_zero, 0.9), (almost_twice_the_same, 0.95), (powers_of_time, 0.8)]
-)
-def test_directions_of_which_rows_speak_softly_are_not_taken_for_wind_up(make, forgetting):
-    """Long enough for the start to be forgotten, so that what is learned there rests on the soft voice alone."""
+@pytest.mark.parametrize(("make", "forgetting"), [(far_from_zero, 0.9), (nearly_duplicate, 0.95), (powers_of_time, 0.8)])
+def test_weakly_excited_directions_are_not_mistaken_for_wind_up(make, forgetting):
+    """The stream is long enough to forget the prior, so these directions are learned from the weak excitation alone."""
     rng = np.random.default_rng(0)
     X = np.column_stack([make(rng, 500), np.ones(500)])
     y = rng.normal(size=500)
@@ -338,7 +336,7 @@ def test_directions_of_which_rows_speak_softly_are_not_taken_for_wind_up(make, f
 
 
 def plain_rls(X: Array, y: Array, forgetting: float) -> Array:
-    """The textbook's recursion."""
+    """The textbook recursion."""
     w, S, predictions = np.zeros(X.shape[1]), np.eye(X.shape[1]), []
     for x, label in zip(X, y, strict=True):
         S = S / forgetting
@@ -359,12 +357,12 @@ def test_after_wind_up_no_comparator_is_claimed():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", registry.regressors())
-def test_weights_of_rows_at_the_end_of_the_range_leave_finite_numbers(name: str, dtype: str) -> None:
+def test_extreme_sample_weights_leave_the_state_finite(name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
     X, y, model = rng.uniform(-0.5, 0.5, size=(80, 3)), rng.normal(size=80), registry.regressors()[name](dtype=dtype)
     try:
         run = model.run(X, y, sample_weight=np.choose(np.arange(80) % 3, [1.7e308, 1e-300, 5e-324]))
-    except (ValueError, FloatingPointError):  # of a learner that has a limit, and says so
+    except (ValueError, FloatingPointError):  # the learner has a limit and refuses values beyond it
         assert not model.__sklearn_is_fitted__()
         return
     assert np.isfinite(run.predictions).all()

@@ -1,4 +1,4 @@
-"""Several labels a row equal separate learners, with one S for all."""
+"""Several labels per row give the results of separate learners, with one shared S."""
 
 import copy
 import pickle
@@ -52,7 +52,7 @@ def make(request):
 
 
 @pytest.mark.parametrize("options", [{}, {"intercept": False}, {"dtype": "float32"}], ids=str)
-def test_the_outputs_are_those_of_separate_learners(make, options):
+def test_the_outputs_equal_those_of_separate_learners(make, options):
     X, Y = draw(0)
     weight = np.random.default_rng(1).uniform(0.2, 1.0, size=len(X))
     weight[[0, 5, 60]] = 0.0
@@ -73,7 +73,7 @@ def test_the_outputs_are_those_of_separate_learners(make, options):
         np.testing.assert_allclose(model.predict(X), np.column_stack([one.predict(X) for one in learners]), **close)
 
 
-def test_the_loop_is_the_run_to_the_last_bit(make):
+def test_the_loop_equals_the_run_to_the_last_bit(make):
     X, Y = draw(1)
     whole, looped = make(), make()
     run = whole.run(X, Y)
@@ -84,7 +84,7 @@ def test_the_loop_is_the_run_to_the_last_bit(make):
     require_same_state(looped, whole, "state")
 
 
-def test_copies_and_files_go_on(make, tmp_path):
+def test_copies_and_saved_models_resume(make, tmp_path):
     X, Y = draw(2)
     model = make()
     model.run(X[:70], Y[:70])
@@ -98,7 +98,7 @@ def test_copies_and_files_go_on(make, tmp_path):
         require_same_state(twin, model, "state")
 
 
-def test_ridge_on_several_labels_is_scikit_learns():
+def test_ridge_on_several_labels_matches_scikit_learn():
     X, Y = draw(3)
     ours = dl.Ridge(ridge=2.0, intercept=False).fit(X, Y)
     theirs = BatchRidge(alpha=2.0, fit_intercept=False).fit(X, Y)
@@ -127,7 +127,7 @@ def test_the_certificate_sums_over_the_outputs():
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_features_that_come_later_are_the_same_for_separate_learners(seed):
+def test_new_features_give_the_results_of_separate_learners(seed):
     rng = np.random.default_rng(seed)
     model, apart = dl.RLS(), [dl.RLS(), dl.RLS()]
     for t in range(20):
@@ -140,7 +140,7 @@ def test_features_that_come_later_are_the_same_for_separate_learners(seed):
     np.testing.assert_allclose(model.predict_one(row), [one.predict_one(row) for one in apart], rtol=1e-8, atol=1e-8)
 
 
-def test_missing_values_are_skipped_with_all_labels_of_their_row():
+def test_a_row_with_a_missing_value_is_skipped_with_all_its_labels():
     X, Y = draw(5)
     X[3, 1] = Y[7, 2] = Y[0, 0] = np.nan
     whole = np.isfinite(X).all(axis=1) & np.isfinite(Y).all(axis=1)
@@ -154,7 +154,7 @@ def test_missing_values_are_skipped_with_all_labels_of_their_row():
         dl.RLS().run(X, Y)
 
 
-def test_a_refusal_changes_nothing():
+def test_a_refused_call_changes_nothing():
     X, Y = draw(6)
     bad = Y.copy()
     bad[50, 1] = np.inf
@@ -207,7 +207,7 @@ def test_the_number_of_labels_is_fixed_by_the_first_row():
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_learners_that_cannot_say_so(model):
+def test_learners_of_a_single_label_refuse_several(model):
     X, Y = draw(8)
     with pytest.raises(ValueError, match=r"in a row|labels"):
         model.run(X, Y)
@@ -216,7 +216,7 @@ def test_learners_that_cannot_say_so(model):
     assert model.n_seen_ == 0
 
 
-def test_frames_of_labels_and_columns_of_one(recwarn):
+def test_labels_may_be_a_frame_or_a_single_column(recwarn):
     X, Y = draw(9)
     np.testing.assert_array_equal(
         dl.RLS().run(X, pd.DataFrame(Y)).predictions, dl.RLS().run(X, np.asfortranarray(Y)).predictions
@@ -225,7 +225,7 @@ def test_frames_of_labels_and_columns_of_one(recwarn):
     assert recwarn.pop().category.__name__ == "DataConversionWarning"
 
 
-def test_a_state_of_other_outputs_is_refused():
+def test_a_state_with_invalid_outputs_is_refused():
     X, Y = draw(10)
     state = dl.RLS().fit(X, Y).__getstate__()
     for bad in (np.full((3, 5), np.nan), np.ones((3, 4)), np.ones((3, 5), dtype=np.float32), np.ones((0, 5))):
@@ -234,8 +234,8 @@ def test_a_state_of_other_outputs_is_refused():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_alarms_watch_the_length_of_the_errors(seed):
-    """Errors of three labels that are as large as before but for the rows after 400."""
+def test_alarms_monitor_the_norm_of_the_error_vector(seed):
+    """The errors of three labels grow at row 400."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-0.7, 0.7, size=(600, 4))
     Y = X @ rng.normal(size=(4, 3)) + 0.1 * rng.normal(size=(600, 3))

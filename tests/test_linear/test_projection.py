@@ -1,4 +1,4 @@
-"""The projection on the ball: the conditions of its optimum, to the last digits, wherever the weights come from."""
+"""The projection onto the ball meets the conditions of its optimum to the last digits, for any weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def candidate(model: Any, x: Array, y: float, divide: float = 1.0, noise: float 
 
 
 def kkt_residual(w: Array, v: Array, S: Array) -> tuple[float, float]:
-    """The multiplier a of (I + a S) v = w, by least squares, and how far the equation is from holding."""
+    """The multiplier a of (I + a S) v = w, by least squares, and the residual of the equation."""
     pull = S @ v
     a = float((w - v) @ pull / (pull @ pull))
     return a, float(np.linalg.norm(v + a * pull - w) / np.linalg.norm(w))
@@ -32,7 +32,7 @@ def kkt_residual(w: Array, v: Array, S: Array) -> tuple[float, float]:
 
 @given(seeds, st.integers(1, 20), st.floats(-3, 1), st.floats(-2, 2), st.sampled_from([1.0, 0.9]))
 def test_a_projected_vector_meets_the_conditions_of_the_optimum(seed, d, log_radius, log_noise, forgetting):
-    """(I + a S) v = w with a > 0 and |v| = radius where |w| > radius, and v = w elsewhere."""
+    """(I + a S) v = w with a > 0 and |v| = radius if |w| > radius, and v = w otherwise."""
     X, y = drifting(seed, 40, d)
     radius, noise = 10.0**log_radius, 10.0**log_noise
     model = dl.SecondOrder(time=dl.Divide(forgetting), noise=noise, radius=radius, intercept=False)
@@ -56,7 +56,7 @@ def test_a_projected_vector_meets_the_conditions_of_the_optimum(seed, d, log_rad
 
 @given(seeds, st.integers(2, 8))
 def test_no_point_of_the_ball_is_nearer(seed, d):
-    """In the metric of S^-1, among many points around the projection and all over the ball."""
+    """In the metric of S^-1, tested on many points near the projection and across the whole ball."""
     rng = np.random.default_rng(seed)
     X, y = drifting(seed, 20, d)
     model = dl.ARCOR(noise=0.5, radius=0.3, schedule=None, intercept=False)
@@ -121,7 +121,7 @@ def test_labels_at_the_end_of_the_range_are_projected_too():
 
 
 def test_an_ill_conditioned_covariance_still_projects_to_the_last_digits():
-    """Eigenvalues of S from 1e-12 to 1: the multiplier is found from 1e-3 to 1e15."""
+    """Eigenvalues of S range from 1e-12 to 1; multipliers from 1e-3 to 1e15 are found."""
     rng = np.random.default_rng(1)
     Q, _ = np.linalg.qr(rng.normal(size=(5, 5)))
     X = np.vstack([np.diag([1e6, 1e4, 1e2, 1.0, 1e-2]) @ Q.T] * 2)

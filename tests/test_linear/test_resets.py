@@ -1,4 +1,4 @@
-"""Resets by the smallest eigenvalue: the cheap test decides as a full eigendecomposition does, on every row."""
+"""Resets by the smallest eigenvalue: on every row the cheap test agrees with a full eigendecomposition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import driftline as dl
 from tests.streams import Array, drifting, state_of
 
 seeds = st.integers(0, 2**32 - 1)
-TIE = 1e-12  # how near to its threshold an eigenvalue may be before either decision is right
+TIE = 1e-12  # within this relative distance of the threshold either decision is right
 
 
 def thresholds(schedule: Any) -> Callable[[int], float]:
@@ -29,7 +29,7 @@ def thresholds(schedule: Any) -> Callable[[int], float]:
 def decide(
     X: Array, noise: Any, schedule: Any, start: float = 1.0, divide: float = 1.0, add: float = 0.0
 ) -> tuple[list[int], int]:
-    """Rows after which S is reset, by the eigenvalues of the explicit inverse, and how many rows are beyond doubt."""
+    """The rows after which S is reset, by the eigenvalues of the explicit inverse, and the number of rows before a tie."""
     d, limit, resets = X.shape[1], thresholds(schedule), []
     noises = np.broadcast_to(noise, len(X))
     A = np.eye(d) / start
@@ -48,7 +48,7 @@ def decide(
 
 
 def inputs(seed: int, rows: int, d: int) -> Array:
-    """Round or lopsided, in one unit or another; now and then a row again, a row of zeros, or a single feature."""
+    """Isotropic or not, in various units, with occasional repeated rows, rows of zeros, and rows of a single feature."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, d)) * 10 ** rng.uniform(-2, 1)
     if rng.random() < 0.5:
@@ -73,7 +73,7 @@ schedules = st.one_of(
 
 @settings(max_examples=200)
 @given(seeds, st.integers(1, 24), schedules, st.floats(-2, 2), st.booleans())
-def test_arcor_resets_where_the_eigenvalues_say_so(seed, d, schedule, log_noise, weighted):
+def test_arcor_resets_when_the_smallest_eigenvalue_is_below_its_threshold(seed, d, schedule, log_noise, weighted):
     X, noise = inputs(seed, 80, d), 10.0**log_noise
     weight = np.random.default_rng(seed).exponential(size=80) + 1e-3 if weighted else None
     expected, certain = decide(X, noise if weight is None else noise / weight, schedule)
@@ -83,7 +83,7 @@ def test_arcor_resets_where_the_eigenvalues_say_so(seed, d, schedule, log_noise,
 
 @settings(max_examples=150)
 @given(seeds, st.integers(1, 12), schedules, st.floats(-1, 1), st.floats(0.3, 1.0), st.floats(0.05, 20))
-def test_so_does_a_free_combination_with_forgetting(seed, d, schedule, log_noise, forgetting, start):
+def test_second_order_with_forgetting_resets_by_the_smallest_eigenvalue(seed, d, schedule, log_noise, forgetting, start):
     X, noise = inputs(seed, 80, d), 10.0**log_noise
     expected, certain = decide(X, noise, schedule, start, divide=forgetting)
     model = dl.SecondOrder(start=start, time=dl.Divide(forgetting), noise=noise, reset=dl.Below(schedule), intercept=False)
@@ -92,7 +92,7 @@ def test_so_does_a_free_combination_with_forgetting(seed, d, schedule, log_noise
 
 @settings(max_examples=150)
 @given(seeds, st.integers(1, 12), schedules, st.floats(-1, 1), st.floats(-4, 0), st.floats(0.05, 20))
-def test_so_does_a_free_combination_with_drift(seed, d, schedule, log_noise, log_drift, start):
+def test_second_order_with_drift_resets_by_the_smallest_eigenvalue(seed, d, schedule, log_noise, log_drift, start):
     X, noise, drift = inputs(seed, 80, d), 10.0**log_noise, 10.0**log_drift
     expected, certain = decide(X, noise, schedule, start, add=drift)
     model = dl.SecondOrder(start=start, time=dl.Add(drift), noise=noise, reset=dl.Below(schedule), intercept=False)
@@ -100,7 +100,7 @@ def test_so_does_a_free_combination_with_drift(seed, d, schedule, log_noise, log
 
 
 def test_the_decisions_hold_on_long_segments_and_in_many_dimensions():
-    """Thousands of rows go into one guard before its threshold is met."""
+    """Thousands of rows enter one guard before its threshold is reached."""
     for d, rows, schedule in ((2, 20_000, [1e-3]), (40, 1_500, 2.0), (100, 400, 1.5)):
         X = np.random.default_rng(d).normal(size=(rows, d))
         expected, certain = decide(X, 5.0, schedule)
@@ -110,7 +110,7 @@ def test_the_decisions_hold_on_long_segments_and_in_many_dimensions():
 
 
 def test_rows_that_creep_up_on_the_threshold_do_not_mislead_the_guard():
-    """Each row takes half of what is left to the limit, so that B = (limit I - A)^-1 doubles from row to row."""
+    """Each row halves the distance to the limit, so B = (limit I - A)^-1 doubles with every row."""
     for d in (1, 3, 9):
         gap, rows = 1.0, []
         for _ in range(36):
@@ -125,7 +125,7 @@ def test_rows_that_creep_up_on_the_threshold_do_not_mislead_the_guard():
 
 
 def test_an_eigenvalue_at_the_threshold_is_not_below_it():
-    """Rows with one feature 1 keep S diagonal: after n of them its entry is 1/(1 + n), exactly representable or not."""
+    """Rows with a single 1 keep S diagonal: after n of them its entry is 1/(1 + n), exactly representable or not."""
     rng = np.random.default_rng(0)
     for d in (1, 3, 8):
         for schedule in (2.0, 1.0, 3.0, [1 / 3], [0.25, 0.125], [1.0]):
@@ -143,14 +143,14 @@ def test_an_eigenvalue_at_the_threshold_is_not_below_it():
 @pytest.mark.parametrize("time", [None, dl.Add(0.0)], ids=["factor", "packed"])
 @pytest.mark.parametrize("noise", [0.5, 1.0, 3.0])
 def test_rounding_does_not_decide_a_tie(noise, time):
-    """A row of length 1 leaves an eigenvalue of 1 / (1 + 1 / noise), at the threshold; in any direction, it is rounded."""
+    """A row of length 1 leaves the eigenvalue 1 / (1 + 1 / noise), the threshold; in most directions it is rounded."""
     for a, b, c in ((3, 4, 5), (5, 12, 13), (8, 15, 17), (7, 24, 25), (20, 21, 29), (9, 40, 41), (12, 35, 37)):
         for row in ([a / c, b / c], [b / c, a / c], [-a / c, b / c], [0.0, a / c, b / c], [a / c, 0.0, b / c]):
             model = dl.SecondOrder(noise=noise, time=time, reset=dl.Below([1 / (1 + 1 / noise)]), intercept=False)
             assert model.run([row], [1.0]).resets.size == 0
 
 
-def test_a_threshold_of_one_or_more_resets_on_every_row_that_is_below():
+def test_a_threshold_of_one_or_more_resets_on_every_row_below_it():
     zeros, ones = np.zeros((3, 2)), np.ones((3, 2))
     assert dl.ARCOR(schedule=[1.0], intercept=False).run(zeros, np.ones(3)).resets.size == 0
     assert dl.ARCOR(schedule=[1.0], intercept=False).run(ones, np.ones(3)).resets.tolist() == [0, 1, 2]
@@ -199,7 +199,7 @@ def test_resets_are_counted_from_zero_and_period_counts_learned_rows():
 
 
 def test_float32_decides_by_its_own_s():
-    """The guard is as coarse as S is: its decisions lie within a few roundings of float32."""
+    """The guard is as coarse as S: its decisions are right to within a few roundings of float32."""
     for seed in range(60):
         d = 1 + seed % 12
         X = inputs(seed, 60, d).astype(np.float32).astype(float)
@@ -215,8 +215,8 @@ def test_float32_decides_by_its_own_s():
 
 
 @pytest.mark.parametrize("shrink", [False, True])
-def test_asking_while_a_reset_is_pending_changes_nothing(shrink):
-    """S is I then, without having been written down, and stays so until a row is learned."""
+def test_predicting_while_a_reset_is_pending_changes_nothing(shrink):
+    """S is then I, although the matrix is not yet written, until the next row is learned."""
     X, y = drifting(8, 60, 5)
     asked, left_alone = (
         dl.SecondOrder(start=1.0, noise=3.0, shrink=shrink, reset=dl.Below([0.5, 0.4, 0.3])) for _ in range(2)

@@ -1,4 +1,4 @@
-"""RLS, as the batch solution of all rows so far."""
+"""RLS as the batch solution of all rows so far."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ from tests.reference.recursion import restored, second_order
 
 
 def kept_ridges(factors: Sequence[float], ridge: float) -> list[float]:
-    """The ridge after each row where the prior is kept: see :func:`~tests.reference.recursion.restored`."""
+    """The ridge after each row if the prior is kept: see :func:`~tests.reference.recursion.restored`."""
     shares, now = [], 1.0
     for factor in factors:
         now = restored(factor * now, factor)
@@ -28,8 +28,8 @@ def plain(
 ) -> Outcome:
     """The weighted batch solution at every row: Zhao et al., Eq. (2), with a ridge.
 
-    Pair i has the weight forgetting(i+1) ... forgetting(t), and the ridge, as if it were pair 0, the weight
-    forgetting(1) ... forgetting(t), unless the prior is kept. For a constant this is Hayes 1996, section 9.4.
+    Pair i has the weight forgetting(i+1) ... forgetting(t). Unless the prior is kept, the ridge counts as pair 0: its
+    weight is forgetting(1) ... forgetting(t). For a constant this is Hayes 1996, section 9.4.
     """
     T, d = X.shape
     factors = [at(forgetting, t) for t in range(1, T + 1)]

@@ -1,4 +1,4 @@
-"""Sample weights: a weight is that many rows for second-order learners, and a factor of the rate for first-order ones."""
+"""Sample weights: repeated rows for second-order learners, and a factor of the rate for first-order ones."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_weighted_rls_is_the_weighted_and_discounted_batch_solution(weighted):
     close(model.coef_, weighted_batch(X[learned], y[learned], weight[learned] * discount, 0.7 * 0.9 ** learned.sum()), 1e-9)
 
 
-def test_a_weight_of_two_is_the_row_twice():
+def test_a_weight_of_two_equals_the_row_twice():
     X, y = drifting(seed=12, d=4)
     for make in (lambda: dl.Ridge(), lambda: dl.AROWR(noise=0.3), lambda: dl.AAR(ridge=2.0)):
         once, twice = make(), make()

@@ -1,4 +1,4 @@
-"""SecondOrder: the recursion through the inverse of S, with all its switches."""
+"""SecondOrder: the recursion in terms of the inverse of S, with all options."""
 
 from typing import Any
 
@@ -24,11 +24,11 @@ def plain(
     radius: float | None = None,
     clip: float | None = None,
 ) -> Outcome:
-    """The table of docs/mathematics.md, row by row, with S as an inverse."""
+    """The table of docs/mathematics.md, row by row, with S computed as an explicit inverse."""
     identity = np.eye(X.shape[1])
     S = start * identity
     w: Array = np.zeros(X.shape[1])
-    prior = 1.0  # S^-1 is prior / start I, and what the rows told
+    prior = 1.0  # S^-1 = prior / start I + the sum over the rows
     predictions, weights, resets = [], [], []
     for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
         if isinstance(time, dl.Divide):
@@ -85,8 +85,8 @@ REFERENCE = Reference(plain, CASES, precise)
 
 @pytest.mark.parametrize("reset", [dl.Below([0.95, 0.9, 0.85]), dl.Below(1.0), dl.Every(4)], ids=str)
 @pytest.mark.parametrize("d", [1, 3, 20])
-def test_rows_after_a_reset_have_complement_noise_as_well(d, reset):
-    """A reset makes S = I, so rows are shorter than 1, and the short cut for a row that resets S again must not be taken."""
+def test_rows_after_a_reset_use_complement_noise_too(d, reset):
+    """A reset makes S = I, so rows must be shorter than 1. The shortcut for a row that resets S again must not be taken."""
     rng = np.random.default_rng(d)
     X = rng.normal(size=(60, d))
     X *= rng.uniform(0.2, 0.95, size=(60, 1)) / np.linalg.norm(X, axis=1, keepdims=True)

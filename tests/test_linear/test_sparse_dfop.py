@@ -29,12 +29,12 @@ def plain(
     forget_rate: float = 0.01,
     prior: float = 100.0,
     dim: int = 100,
-    sparsity: int = 10,  # of the weights that are recovered, which change nothing here
+    sparsity: int = 10,  # only used to recover weights, so irrelevant here
     matrix: str = "gaussian",
     seed: int = 0,
     intercept: bool = False,
 ) -> Outcome:
-    """Zhao et al., Algorithm 2, lines 3 to 5, the prediction made before them; the weights are those of x."""
+    """Zhao et al., Algorithm 2, lines 3 to 5, with the prediction made before them; the weights are those of x."""
     M = random_matrix(dim, X.shape[1], seed, matrix)
     psi = X @ M.T
     if intercept:
@@ -67,11 +67,11 @@ def columns_of(model: dl.SparseDFOP, columns: Array) -> Array:
 
 
 def at_column(column: int, value: float = 1.0) -> sp.csr_array:
-    """A row as wide as its one entry needs."""
+    """A row that is only as wide as its single entry requires."""
     return sp.csr_array((np.array([value]), np.array([column]), np.array([0, 1])), shape=(1, column + 1))
 
 
-def test_columns_beyond_2_to_the_52_are_refused_at_the_door(tmp_path):
+def test_columns_beyond_2_to_the_52_are_refused_on_input(tmp_path):
     model = dl.SparseDFOP(dim=4)
     for column in (2**52 + 1, 2**53, 2**60):
         row = at_column(column)
@@ -87,7 +87,7 @@ def test_columns_beyond_2_to_the_52_are_refused_at_the_door(tmp_path):
     assert dl.load(tmp_path / "model").n_features_in_ == 2**52 + 1
 
 
-def test_rows_that_are_not_learned_bring_no_features():
+def test_rows_that_are_not_learned_add_no_features():
     model = dl.SparseDFOP(dim=4, missing="skip")
     model.learn_one(at_column(2), 1.0)
     before = model.__getstate__()
@@ -104,14 +104,14 @@ def test_rows_that_are_not_learned_bring_no_features():
 
 
 def met(features: int, **parameters: object) -> dl.SparseDFOP:
-    """A learner that has met so many features."""
+    """A learner that has seen `features` features."""
     model = dl.SparseDFOP(**parameters)
     model.learn_one(sp.csr_array((1, features)), 0.0)
     return model
 
 
 def holding(model: dl.SparseDFOP, v: Array) -> dl.SparseDFOP:
-    """The learner with v as its compressed weights."""
+    """The learner, with its compressed weights set to v."""
     state = model.__getstate__()
     state["core"]["weights"][: len(v)] = v
     model.__setstate__(state)
@@ -131,7 +131,7 @@ def sparse_stream(rows: int, features: int, entries: int, seed: int = 0) -> tupl
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize(("dim", "seed"), [(1, 0), (5, 2**64 - 1), (8, 1), (100, 7), (131, 12345)])
-def test_the_matrix_is_what_numpys_philox_makes(matrix, dim, seed):
+def test_the_matrix_equals_the_one_from_numpys_philox(matrix, dim, seed):
     ours = columns_of(met(50, dim=dim, seed=seed, matrix=matrix), np.arange(50))
     np.testing.assert_allclose(ours, random_matrix(dim, 50, seed, matrix), rtol=1e-13, atol=1e-15)
 
@@ -153,7 +153,7 @@ def test_sparse_columns_have_one_entry_in_each_of_eight_parts_and_length_one():
     assert np.abs(M.sum()) * np.sqrt(8) < 5 * np.sqrt(32000)
 
 
-def test_any_column_can_be_had_at_any_time():
+def test_any_column_can_be_computed_at_any_time():
     far = 2**52
     row = sp.csr_array((np.ones(1), np.array([far]), np.array([0, 1])), shape=(1, far + 1))
     model = dl.SparseDFOP(forget_rate=0.5, prior=1.0, dim=4, intercept=False)
@@ -164,12 +164,12 @@ def test_any_column_can_be_had_at_any_time():
     assert model.n_features_in_ == far + 1
 
 
-# Ways in.
+# Input formats.
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_compressed_dense_and_named_rows_are_the_same_rows(matrix, dtype):
+def test_sparse_dense_and_named_rows_give_the_same_results(matrix, dtype):
     X, y = sparse_stream(60, 40, 6)
     make = lambda: dl.SparseDFOP(dim=12, matrix=matrix, dtype=dtype)  # noqa: E731
     compressed, dense, looped, named = make(), make(), make(), make()
@@ -207,10 +207,10 @@ def test_the_state_does_not_grow_with_the_features():
     assert sizes[0] == sizes[1]
 
 
-# Features that appear on the way.
+# Features that appear during the stream.
 
 
-def test_compressed_rows_may_be_of_any_width():
+def test_sparse_rows_may_have_any_width():
     X, y = sparse_stream(60, 50, 4)
     narrow, wide = X[:, :20].tocsr(), X
     grown, full = dl.SparseDFOP(dim=10), dl.SparseDFOP(dim=10)
@@ -223,7 +223,7 @@ def test_compressed_rows_may_be_of_any_width():
     assert_same_state(grown, full)
 
 
-def test_predicting_ignores_columns_never_learned():
+def test_predicting_ignores_columns_that_were_never_learned():
     X, y = sparse_stream(30, 20, 4)
     model = dl.SparseDFOP(dim=10)
     model.run(X, y)
@@ -233,7 +233,7 @@ def test_predicting_ignores_columns_never_learned():
     assert model.n_features_in_ == 20
 
 
-def test_names_appear_without_end_and_keep_their_columns():
+def test_an_unlimited_number_of_names_keep_their_columns():
     rng = np.random.default_rng(0)
     model, table = dl.SparseDFOP(dim=8, intercept=False), dl.SparseDFOP(dim=8, intercept=False)
     X = np.zeros((50, 52))
@@ -259,7 +259,7 @@ def test_a_table_wider_than_the_names_is_refused():
     np.testing.assert_equal(model.__getstate__(), before)
 
 
-def test_copies_have_names_of_their_own(tmp_path):
+def test_copies_have_their_own_names(tmp_path):
     model = dl.SparseDFOP(dim=5)
     model.learn_one({"a": 1.0}, 1.0)
     state = model.__getstate__()
@@ -274,7 +274,7 @@ def test_copies_have_names_of_their_own(tmp_path):
         assert old.feature_names_in_.tolist() == ["a", "b"]
 
 
-def test_a_refused_row_brings_no_feature():
+def test_a_refused_row_adds_no_feature():
     model = dl.SparseDFOP(dim=5)
     model.learn_one(sp.csr_array([[1.0]]), 1.0)
     before = model.__getstate__()
@@ -286,11 +286,11 @@ def test_a_refused_row_brings_no_feature():
     np.testing.assert_equal(model.__getstate__(), before)
 
 
-# Directions that no row speaks of.
+# Directions without excitation.
 
 
 def test_the_weights_stay_in_the_span_of_the_rows_however_long_the_stream():
-    """v is a combination of the columns of the features that were there; wind-up would carry it elsewhere."""
+    """v is a combination of the columns of the features that occurred; wind-up would move it out of their span."""
     rng = np.random.default_rng(1)
     X = np.zeros((20_000, 60))
     X[:, :5] = rng.normal(size=(20_000, 5))
@@ -305,8 +305,8 @@ def test_the_weights_stay_in_the_span_of_the_rows_however_long_the_stream():
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_units_make_no_difference(unit):
-    """Rows in another unit, and the prior in its inverse square: the same predictions, also where growth is held."""
+def test_units_do_not_matter(unit):
+    """Rows in another unit, with the prior in its inverse square, give the same predictions, even if growth is capped."""
     X, y = sparse_stream(3000, 3, 2)
     ours = dl.SparseDFOP(forget_rate=0.05, prior=1.0, dim=15, intercept=False)
     theirs = dl.SparseDFOP(forget_rate=0.05, prior=unit**-2, dim=15, intercept=False)
@@ -319,7 +319,7 @@ def test_units_make_no_difference(unit):
 
 @pytest.mark.parametrize("matrix", MATRICES)
 @pytest.mark.parametrize("seed", range(3))
-def test_recover_gives_back_ten_weights_of_a_thousand_from_a_hundred_numbers(matrix, seed):
+def test_recover_finds_ten_weights_of_a_thousand_from_a_hundred_numbers(matrix, seed):
     rng = np.random.default_rng(seed)
     w = np.zeros(1000)
     w[rng.choice(1000, size=10, replace=False)] = rng.normal(size=10)
@@ -338,8 +338,8 @@ def test_recover_finds_the_support_on_the_papers_stream():
 
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10_000), dim=st.integers(2, 12), features=st.integers(1, 90))
-def test_basis_pursuit_on_some_columns_is_the_program_on_all(seed, dim, features):
-    """Any v in the range of M, sparse or not: no w is shorter, and M w = v."""
+def test_basis_pursuit_on_some_columns_solves_the_program_on_all(seed, dim, features):
+    """For any v in the range of M, sparse or not: M w = v, and no such w has a smaller norm."""
     model = met(features, dim=dim, seed=seed)
     M = columns_of(model, np.arange(features))
     v = M @ np.random.default_rng(seed).normal(size=features)
@@ -349,7 +349,7 @@ def test_basis_pursuit_on_some_columns_is_the_program_on_all(seed, dim, features
     assert np.abs(w).sum() == pytest.approx(shortest, rel=1e-5)
 
 
-def test_recover_at_the_start_and_with_a_bad_number_is_refused():
+def test_recover_is_zero_at_the_start_and_refuses_a_bad_sparsity():
     with pytest.raises(ValueError, match=r"SparseDFOP\.recover: the learner is not fitted"):
         dl.SparseDFOP().recover()
     model = met(20, dim=5)
@@ -362,7 +362,7 @@ def test_recover_at_the_start_and_with_a_bad_number_is_refused():
 # Parameters and states.
 
 
-def test_what_the_matrix_is_made_of_cannot_change_once_it_was_used():
+def test_parameters_of_the_matrix_cannot_change_once_it_was_used():
     model = met(5, dim=10)
     for change in ({"dim": 11}, {"seed": 1}, {"matrix": "sparse"}):
         with pytest.raises(ValueError, match=f"{next(iter(change))} cannot change once the learner has learned"):
@@ -371,7 +371,7 @@ def test_what_the_matrix_is_made_of_cannot_change_once_it_was_used():
     assert np.count_nonzero(holding(model, np.ones(10)).recover()) == 3
 
 
-def test_seeds_are_told_apart_and_checked():
+def test_seeds_give_different_matrices_and_are_checked():
     X, y = drifting(0, d=5)
     runs = [dl.SparseDFOP(dim=2, seed=seed).run(X, y).predictions for seed in (0, 0, 1, 2**64 - 1)]
     np.testing.assert_array_equal(runs[0], runs[1])

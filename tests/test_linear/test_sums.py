@@ -23,7 +23,7 @@ def gains(
     divide: float = 1.0,
     add: float = 0.0,
 ) -> Array:
-    """s = x.S.x at each row, S by explicit inverses, which must end at the result's Sigma."""
+    """s = x.S.x at each row, with S from explicit inverses; the last one must equal the result's Sigma."""
     S: Array = start * np.eye(X.shape[1])
     values = []
     for x in X:
@@ -42,7 +42,7 @@ def before(X: Array, result: Outcome) -> Array:
 
 
 def best_sequence(X: Array, y: Array, ridge: float, drift_cost: float) -> tuple[float, Array]:
-    """The least ridge |u_1|^2 + drift_cost sum |u_t+1 - u_t|^2 + L, and u_T: one system."""
+    """The least value of ridge |u_1|^2 + drift_cost sum |u_t+1 - u_t|^2 + L, and u_T, from one linear system."""
     T, d = X.shape
     differences = np.kron(np.diff(np.eye(T), axis=0), np.eye(d))
     design = block_diag(*(x[None, :] for x in X))
@@ -94,7 +94,7 @@ def test_the_discounted_sum_of_errors_is_the_dfop_optimum(stream):
     assert total == pytest.approx(best, rel=1e-10)
 
 
-def test_laser_weighted_sum_is_the_best_sequence(stream):
+def test_the_weighted_sum_of_laser_is_the_value_of_the_best_sequence(stream):
     """min ridge |u_1|^2 + drift_cost sum |u_t+1 - u_t|^2 + L."""
     X, y = stream
     b, c = 0.7, 4.0
@@ -106,8 +106,8 @@ def test_laser_weighted_sum_is_the_best_sequence(stream):
     assert total == pytest.approx(best, rel=1e-9)
 
 
-def test_kalman_weighted_sum_is_the_best_sequence(stream):
-    """min noise (ridge |u_0|^2 + sum_(t>=1) |u_t - u_t-1|^2 / drift) + L, u_0 unseen."""
+def test_the_weighted_sum_of_kalman_is_the_value_of_the_best_sequence(stream):
+    """min noise (ridge |u_0|^2 + sum_(t>=1) |u_t - u_t-1|^2 / drift) + L, where u_0 predicts no row."""
     X, y = stream
     noise, drift, prior = 2.5, 0.1, 0.7
     result = kalman(X, y, noise=noise, drift=drift, ridge=prior)

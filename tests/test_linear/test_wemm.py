@@ -12,7 +12,7 @@ from tests.streams import drifting, with_ones
 
 
 def plain(X: Array, y: Array, *, ridge: float | None = None) -> Outcome:
-    """Moroshko's thesis, Fig. 3.2: the A/b form. Without a ridge it is 2 |x_1|^2 + 2d + 8."""
+    """Moroshko's thesis, Fig. 3.2: the A/b form. The default ridge is 2 |x_1|^2 + 2d + 8."""
     if ridge is None:
         ridge = 2 * float(X[0] @ X[0]) + 2 * X.shape[1] + 8
     A = ridge * np.eye(X.shape[1])

@@ -1,4 +1,4 @@
-"""Moments: chunks merged in any order of operations give the model that learned all rows one by one."""
+"""Moments: chunks merged in any grouping give the model that learned all rows one by one."""
 
 import functools
 import pickle
@@ -15,7 +15,7 @@ from tests.test_storage.test_model_file import forge, parts, refuse
 
 
 def stream(rows=2000, d=5, seed=0):
-    """A stream whose weights drift, with features of different sizes, the last of which is always 0."""
+    """A stream with drifting weights and features of different sizes; the last feature is always 0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, d)) * np.geomspace(0.1, 10, d) + 0.5
     X[:, -1] = 0.0
@@ -38,7 +38,7 @@ def sequential(forgetting, ridge=1.0, intercept=True):
 @pytest.mark.parametrize("forgetting", [1.0, 0.9999, 0.99, 0.9])
 @pytest.mark.parametrize("ridge", [1.0, 1e-4, 100.0])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_the_model_is_the_one_that_learned_row_by_row(forgetting, ridge, intercept):
+def test_the_model_equals_one_that_learned_row_by_row(forgetting, ridge, intercept):
     X, y = stream()
     expected = sequential(forgetting, ridge, intercept)
     expected.run(X, y)
@@ -46,7 +46,7 @@ def test_the_model_is_the_one_that_learned_row_by_row(forgetting, ridge, interce
     assert type(model) is type(expected)
     assert model.get_params() == expected.get_params()
     assert model.n_seen_ == 2000
-    S, found = expected.covariance_[:4, :4], model.covariance_[:4, :4]  # of features that rows speak of
+    S, found = expected.covariance_[:4, :4], model.covariance_[:4, :4]  # without the feature that is always 0
     assert np.abs(found - S).max() <= 1e-10 * np.abs(S).max()
     assert model._sums()["value"] == pytest.approx(expected._sums()["value"], rel=1e-9)
     certificate = model.certificate()
@@ -55,12 +55,12 @@ def test_the_model_is_the_one_that_learned_row_by_row(forgetting, ridge, interce
     assert model.coef_[-1] == expected.coef_[-1] == 0.0
     assert model.covariance_[4, 4] == pytest.approx(expected.covariance_[4, 4], rel=1e-9)
     again, labels = stream(seed=1)
-    again[:, -1] = np.linspace(0, 3, 2000)  # the feature awakes
+    again[:, -1] = np.linspace(0, 3, 2000)  # the last feature becomes nonzero
     error = model.run(again, labels).predictions - expected.run(again, labels).predictions
     assert np.abs(error).max() <= 1e-9 * labels.std()
 
 
-def test_the_formula_in_higher_precision():
+def test_the_model_matches_its_formula_in_50_digits():
     """w minimises sum of l^(t-i) (y_i - w.x_i)^2 + l^t ridge |w|^2, solved in 50 digits."""
     import mpmath
 
@@ -80,7 +80,7 @@ def test_the_formula_in_higher_precision():
 
 @settings(max_examples=30)
 @given(cuts=st.lists(st.integers(0, 600), max_size=7), forgetting=st.sampled_from([1.0, 0.999, 0.97]), draw=st.data())
-def test_chunks_merged_in_any_tree_are_the_whole(cuts, forgetting, draw):
+def test_chunks_merged_in_any_tree_equal_the_whole(cuts, forgetting, draw):
     X, y = stream(rows=600)
     edges = [0, *sorted(cuts), 600]
     chunks = [
@@ -98,7 +98,7 @@ def test_chunks_merged_in_any_tree_are_the_whole(cuts, forgetting, draw):
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.97])
-def test_a_history_is_replayed_in_chunks_from_their_prefixes(forgetting):
+def test_chunks_replayed_from_the_moments_before_them_equal_the_whole_run(forgetting):
     X, y = stream(rows=4000)
     edges = np.linspace(0, 4000, 9).astype(int)
     chunks = [moments_of(X[start:stop], y[start:stop], forgetting) for start, stop in pairwise(edges)]
@@ -111,7 +111,7 @@ def test_a_history_is_replayed_in_chunks_from_their_prefixes(forgetting):
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.98])
-def test_features_that_say_the_same_are_held_as_row_by_row(forgetting):
+def test_redundant_features_are_handled_as_in_learning_row_by_row(forgetting):
     X, y = stream(rows=3000)
     X = np.column_stack([X, X[:, 0], 2 * X[:, 1] - X[:, 0], np.ones(3000)])
     expected, model = sequential(forgetting), moments_of(X, y, forgetting).model()
@@ -120,7 +120,7 @@ def test_features_that_say_the_same_are_held_as_row_by_row(forgetting):
     assert np.abs(model.run(X, y).predictions - expected.run(X, y).predictions).max() <= 1e-11 * y.std()
 
 
-def test_weights_of_rows():
+def test_sample_weights_are_applied():
     X, y = stream()
     weight = np.random.default_rng(0).integers(0, 4, 2000) / 2
     expected = sequential(0.99)
@@ -133,7 +133,7 @@ def test_weights_of_rows():
     assert nothing.then(made).model().n_seen_ == made.n_seen_
 
 
-def test_a_history_so_long_that_the_prior_is_gone():
+def test_a_history_may_be_so_long_that_the_prior_is_forgotten():
     X, y = stream(rows=3000)
     made = moments_of(X, y, 0.5)
     for _ in range(3):
@@ -145,7 +145,7 @@ def test_a_history_so_long_that_the_prior_is_gone():
     assert np.isfinite(model.run(X, y).predictions).all()
 
 
-def test_neither_of_two_changes_and_names_are_kept():
+def test_merging_changes_neither_part_and_keeps_names():
     X, y = stream()
     frame = pd.DataFrame(X, columns=list("abcde"))
     first, second = moments_of(frame[:900], y[:900], 0.99), moments_of(X[900:], y[900:], 0.99)
@@ -159,14 +159,14 @@ def test_neither_of_two_changes_and_names_are_kept():
     assert np.array_equal(grown.model().coef_, whole.model().coef_)
 
 
-def test_moments_without_rows_are_a_fresh_learner():
+def test_moments_without_rows_give_a_fresh_learner():
     model = dl.Moments(forgetting=0.9, intercept=False).model(3.0)
     assert repr(model) == repr(dl.RLS(forgetting=0.9, ridge=3.0, intercept=False))
     assert model.n_seen_ == 0
     assert dl.from_bytes(dl.Moments().to_bytes()).n_features_in_ is None
 
 
-def test_bytes_and_files(tmp_path):
+def test_moments_survive_bytes_and_files(tmp_path):
     X, y = stream()
     made = moments_of(pd.DataFrame(X, columns=list("abcde")), y, 0.99)
     made.save(tmp_path / "moments")
@@ -203,7 +203,7 @@ def test_forged_files_are_refused(array, head, tmp_path):
     refuse(path)
 
 
-def test_what_is_refused_changes_nothing():
+def test_a_refused_call_changes_nothing():
     X, y = stream()
     made = moments_of(X, y, 0.99)
     before = made.to_bytes()

@@ -1,4 +1,4 @@
-"""Random streams for the laws: sizes, scales, drift and noise drawn by Hypothesis, numbers by a seeded generator."""
+"""Random streams for property tests: Hypothesis draws sizes, scales, drift and noise; a seeded generator draws the rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ some = settings(max_examples=50)
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows, labels, the weights behind them, and a generator for more."""
+    """Rows, labels, their true weights, and a generator for further numbers."""
 
     X: Array
     y: Array
@@ -29,13 +29,13 @@ class Stream:
 
 
 def powers(low: float, high: float) -> st.SearchStrategy[float]:
-    """10^low to 10^high, evenly by order of magnitude."""
+    """10^low to 10^high, uniform in the exponent."""
     return st.floats(low, high).map(lambda power: float(10.0**power))
 
 
 @st.composite
 def streams(draw: Any, *, unit: bool = False, rows: int = 50, columns: int = 5) -> Stream:
-    """Weights that walk or stay, labels with noise or without, inputs of one scale; or within the unit ball."""
+    """Drifting or fixed weights, labels with or without noise, inputs of one scale; with `unit`, within the unit ball."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     T, d = draw(st.integers(1, rows)), draw(st.integers(1, columns))
     X = rng.normal(size=(T, d)) * draw(powers(-1, 1))
@@ -52,7 +52,7 @@ def streams(draw: Any, *, unit: bool = False, rows: int = 50, columns: int = 5) 
 
 
 def within(path: Array, radius: float, T: int) -> Array:
-    """The sequence with each member brought into the ball."""
+    """The sequence with each member scaled into the ball."""
     full = np.broadcast_to(path, (T, path.shape[-1]))
     norms = np.linalg.norm(full, axis=1, keepdims=True)
     inside: Array = full * np.minimum(1.0, radius / np.maximum(norms, 1e-300))

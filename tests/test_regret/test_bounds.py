@@ -1,4 +1,4 @@
-"""Bounds are never violated where their conditions hold: over the optimum, the truth and random comparators."""
+"""Bounds are never violated if their conditions hold: for the optimum, the true weights and random comparators."""
 
 import math
 from collections.abc import Iterator
@@ -86,7 +86,7 @@ def test_wemm(s: Stream, excess: float, intercept: bool):
         weighted = kept(regret.wemm_theorem_4(learner, s.X, s.y, u))
         for theorem in (regret.wemm_theorem_5, regret.wemm_theorem_6):
             bound = kept(theorem(learner, s.X, s.y, u))
-            assert weighted.value <= bound.value * (1 + 1e-9)  # what the theorems say before Theorem 4 is used
+            assert weighted.value <= bound.value * (1 + 1e-9)  # the theorems' statement before Theorem 4 is applied
 
 
 @given(streams(rows=30), positive, powers(-1, 3), st.sampled_from([None, 1.0, 2.0]), st.booleans())
@@ -105,7 +105,7 @@ def test_laser(s: Stream, ridge: float, excess: float, clip: float | None, inter
     live = learner.certificate()
     assert live.loss <= live.bound * (1 + 1e-9)
     assert fine.terms["Y^2 sum x'D^-1 x"] <= live.bound - live.comparator + 1e-9 * live.bound
-    assert live.bound <= coarse[0].value * (1 + 1e-9)  # a step less in the sum of traces
+    assert live.bound <= coarse[0].value * (1 + 1e-9)  # its sum of traces has one step less
 
 
 @given(streams(rows=60), st.floats(0.001, 0.9), st.floats(1.0, 3.0))
@@ -145,8 +145,8 @@ def test_arcor(s: Stream, noise: float, radius: float, q: float):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_arcor_against_labels_that_fight_it(seed: int):
-    """Labels opposite to each prediction, and a comparator that runs away from the weights at every reset."""
+def test_arcor_against_adversarial_labels(seed: int):
+    """Labels opposite to each prediction, and a comparator that moves away from the weights at every reset."""
     rng = np.random.default_rng(seed)
     T, d, radius = 60, 1 + seed % 3, 10 ** rng.uniform(-1, 0.5)
     X = rng.normal(size=(T, d))
@@ -167,7 +167,7 @@ def test_arcor_against_labels_that_fight_it(seed: int):
 
 
 def test_arcor_charges_each_step_by_the_interval_of_its_row():
-    """The sum of Theorem 1 row by row: a row before which n resets were made lies in interval n + 1."""
+    """The sum of Theorem 1 row by row: a row after n resets lies in interval n + 1."""
     rng = np.random.default_rng(8)
     noise, radius, q, T, d = 0.7, 2.0, 2.5, 40, 3
     X = rng.normal(size=(T, d))
@@ -187,7 +187,7 @@ def test_arcor_charges_each_step_by_the_interval_of_its_row():
 
 
 def test_arcor_counts_intervals_and_not_restarts():
-    """One direction, so that every restart comes as early as it can: Lemma 1 is then met with equality."""
+    """In one direction every restart comes as early as possible, so Lemma 1 holds with equality."""
     for noise in (0.1, 1.0, 10.0, 100.0):
         for q in (1.0, 1.5, 2.0, 3.0):
             for T in (1, 10, 102, 300):
@@ -200,7 +200,7 @@ def test_arcor_counts_intervals_and_not_restarts():
 
 
 def test_the_count_of_corollary_2_as_printed_can_be_exceeded():
-    """Also with the noise that Eq. (12) drops put back; the 1 must stand outside the root."""
+    """Even with the noise that Eq. (12) drops; the 1 must be outside the root."""
     noise, q, T = 100.0, 2.0, 102
     learner = dl.ARCOR(noise=noise, radius=1.0, schedule=q, intercept=False)
     n = regret.arcor_lemma_1(learner, np.ones((T, 1)), np.ones(T)).observed

@@ -1,4 +1,4 @@
-"""The words and limits of ``certificate()``; other tests check its identities and bounds."""
+"""The wording and limits of ``certificate()``; other tests check its identities and bounds."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_with_a_theorem_the_bound_is_above_loss_and_comparator(learner):
     assert certificate.slack == certificate.bound - certificate.loss
 
 
-def test_laser_says_its_conditions():
+def test_laser_reports_its_conditions():
     model = dl.LASER(ridge=2.0, drift_cost=50.0, clip=1.0)
     model.run(X, y)
     assert model.certificate().bound is None
@@ -57,13 +57,13 @@ def test_laser_says_its_conditions():
     }
 
 
-def test_wemm_says_its_condition():
+def test_wemm_reports_its_condition():
     model = dl.WEMM()
     model.run(X, y)
     assert model.certificate().conditions == {"x'Sx < 1 on every row": True}
 
 
-def test_the_end_of_an_identity_is_said_in_words():
+def test_the_reason_why_an_identity_ended_is_reported():
     resetting = dl.CRRLS(period=100)
     resetting.run(X, y)
     assert resetting.certificate().comparator is None
@@ -73,7 +73,7 @@ def test_the_end_of_an_identity_is_said_in_words():
     assert projecting.certificate().conditions == {"the weights never left the ball": False}
 
 
-def test_laser_whose_comparator_may_not_move_is_aar():
+def test_laser_with_a_fixed_comparator_is_aar():
     still, fixed = dl.LASER(ridge=2.0, drift_cost=math.inf), dl.AAR(ridge=2.0)
     still.run(X, y)
     fixed.run(X, y)
@@ -92,7 +92,7 @@ def test_units_of_the_features_do_not_break_the_determinant(scale):
 
 
 @pytest.mark.parametrize("learner", BOUNDED[:2] + BOUNDED[3:], ids=lambda learner: type(learner).__name__)
-def test_sums_beyond_the_range_certify_nothing_and_raise_nothing(learner):
+def test_sums_that_overflow_certify_nothing_and_raise_nothing(learner):
     model = type(learner)(**learner.get_params())
     model.run(np.full((5, 2), 1e150), np.full(5, 1e200))
     certificate = model.certificate()
@@ -101,7 +101,7 @@ def test_sums_beyond_the_range_certify_nothing_and_raise_nothing(learner):
     assert certificate.conditions["the sums stay within the range of float64"] is False
 
 
-def test_before_the_first_row_there_is_nothing_to_say():
+def test_before_the_first_row_the_certificate_is_empty():
     assert dl.AAR().certificate() == dl.Certificate(loss=0.0)
 
 

@@ -10,7 +10,7 @@ from .draw import Array, Stream, powers, some, streams
 
 
 def dense(X: Array, y: Array, ridge: float, drift_cost: float) -> Array:
-    """The best sequence by one block-tridiagonal system."""
+    """The best sequence, from one block-tridiagonal system."""
     T, d = X.shape
     H, g = np.zeros((T, d, T, d)), np.zeros((T, d))
     identity = np.eye(d)
@@ -40,14 +40,14 @@ def test_best_fixed_solves_the_normal_equations(s: Stream, ridge: float):
 
 @some
 @given(streams(), powers(-3, 3))
-def test_sample_weights_count_rows_as_often(s: Stream, ridge: float):
+def test_sample_weights_equal_repeated_rows(s: Stream, ridge: float):
     counts = s.rng.integers(0, 4, size=s.shape[0])
     weighted = regret.best_fixed(s.X, s.y, ridge, sample_weight=counts)
     repeated = regret.best_fixed(np.repeat(s.X, counts, 0), np.repeat(s.y, counts), ridge) if counts.any() else None
     assert weighted.value == pytest.approx(0.0 if repeated is None else repeated.value, rel=1e-9, abs=1e-12)
 
 
-def test_best_fixed_does_not_care_about_the_units_of_the_features():
+def test_best_fixed_is_invariant_to_the_units_of_the_features():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 3))
     y = X @ [1.0, 2.0, 3.0] + rng.normal(size=100)
@@ -69,10 +69,10 @@ def test_the_intercept_is_a_constant_feature_and_comes_last():
 
 
 @given(streams(rows=40), powers(-2, 2), powers(-2, 4), st.sampled_from([0, 1]))
-def test_best_sequence_is_the_dense_solution(s: Stream, ridge: float, cost: float, ridge_at: int):
+def test_best_sequence_equals_the_dense_solution(s: Stream, ridge: float, cost: float, ridge_at: int):
     best = regret.best_sequence(s.X, s.y, ridge, cost, ridge_at=ridge_at)
     X, y = s.X, s.y
-    if ridge_at == 0:  # a row 0 that says nothing
+    if ridge_at == 0:  # an empty row 0
         X, y = np.vstack([np.zeros(s.shape[1]), X]), np.append(0.0, y)
     u = dense(X, y, ridge, cost)
     np.testing.assert_allclose(best.weights, u[1 - ridge_at :], rtol=1e-7, atol=1e-8 * max(np.abs(u).max(), 1e-12))
@@ -88,7 +88,7 @@ def test_best_sequence_is_the_dense_solution(s: Stream, ridge: float, cost: floa
 
 
 @pytest.mark.parametrize(("T", "d"), [(300, 6), (300, 1), (1, 4), (2, 6)])
-def test_best_sequence_is_the_dense_solution_at_full_size(T: int, d: int):
+def test_best_sequence_equals_the_dense_solution_at_full_size(T: int, d: int):
     rng = np.random.default_rng(T + d)
     X, y = rng.normal(size=(T, d)), rng.normal(size=T)
     for cost in (0.1, 10.0, 1000.0):
@@ -109,8 +109,8 @@ def test_no_other_sequence_has_a_lower_value(s: Stream, ridge: float, cost: floa
 
 @pytest.mark.parametrize("cost", [1e-8, 1e-4, 1e4, 1e8, 1e12])
 @pytest.mark.parametrize("ridge", [1e-12, 1e4])
-def test_costs_of_any_size_may_meet(ridge: float, cost: float):
-    """Against 60 digits, where the normal equations would lose up to 12 of 16."""
+def test_costs_of_very_different_size_keep_full_accuracy(ridge: float, cost: float):
+    """Compared with 60 digits; the normal equations would lose up to 12 of 16 digits."""
     rng = np.random.default_rng(5)
     T, d = 8, 2
     X, y = rng.normal(size=(T, d)), rng.normal(size=T)
@@ -134,7 +134,7 @@ def test_costs_of_any_size_may_meet(ridge: float, cost: float):
     assert best.drift == pytest.approx(moved, rel=1e-8)
 
 
-def test_a_sequence_that_may_not_move_is_the_best_fixed():
+def test_a_sequence_that_may_not_move_is_the_best_fixed_comparator():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
     fixed, still = regret.best_fixed(X, y, 2.0), regret.best_sequence(X, y, 2.0, np.inf)
@@ -143,8 +143,8 @@ def test_a_sequence_that_may_not_move_is_the_best_fixed():
     assert still.drift == still.path_length == 0.0
 
 
-def test_long_streams_are_at_the_least_of_their_cost():
-    """Its slope is 0 there. 20,000 rows would never end if memory or time grew faster than they do."""
+def test_the_best_sequence_of_a_long_stream_minimises_its_cost():
+    """The gradient is 0. With 20,000 rows the test would not finish unless time and memory were linear in the rows."""
     rng = np.random.default_rng(0)
     T, d, ridge, cost = 20_000, 6, 1.0, 50.0
     X, y = rng.normal(size=(T, d)), rng.normal(size=T)

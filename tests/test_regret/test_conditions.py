@@ -20,7 +20,7 @@ def fails(bound: regret.Bound, words: str) -> None:
     assert [name for name, holds in bound.conditions.items() if not holds and words in name], bound
 
 
-def test_a_rate_that_is_too_large():
+def test_a_rate_that_is_too_large_is_reported():
     bound = regret.lms(dl.LMS(rate=1.5, intercept=False), X, y, u)
     fails(bound, "rate * X^2 < 1: 1.5 * 1")
     assert bound.value == math.inf
@@ -31,13 +31,13 @@ def test_an_implicit_update_has_another_theorem():
     fails(regret.lms(dl.LMS(rate=0.1, implicit=True, intercept=False), X, y, u), "not implicit")
 
 
-def test_a_norm_that_is_exceeded():
+def test_an_exceeded_norm_is_reported():
     fails(regret.lms(dl.LMS(rate=0.1, intercept=False), X, y, u, norm=0.5), "norm is at most 0.5")
     learner = dl.LASER(ridge=1.0, drift_cost=10.0, intercept=False)
     fails(regret.laser_corollary_16(learner, X, y, u, norm=0.5), "norm is at most 0.5")
 
 
-def test_labels_beyond_their_bound():
+def test_labels_beyond_their_bound_are_reported():
     fails(regret.aar(dl.AAR(intercept=False), X, y, u, label=0.1), "every label lies within 0.1")
     fails(regret.aar(dl.AAR(clip=0.1, intercept=False), X, y, u), "every label lies within clip = 0.1")
     learner = dl.LASER(ridge=1.0, drift_cost=10.0, clip=0.1, intercept=False)
@@ -45,7 +45,7 @@ def test_labels_beyond_their_bound():
     fails(regret.laser_theorem_12(learner, X, y, label=0.2), "every label lies within 0.2")
 
 
-def test_arcor_wants_unit_inputs_a_ball_and_a_comparator_in_it():
+def test_arcor_needs_unit_inputs_a_ball_and_a_comparator_in_it():
     learner = dl.ARCOR(radius=1.0, intercept=False)
     assert regret.arcor_theorem_1(learner, X, y, u).applies
     fails(regret.arcor_theorem_1(learner, 2 * X, y, u), "no input's norm exceeds 1: 2")
@@ -55,7 +55,7 @@ def test_arcor_wants_unit_inputs_a_ball_and_a_comparator_in_it():
     fails(regret.arcor_theorem_1(dl.ARCOR(radius=1.0), X, y, np.append(u, 0)), "no input's norm exceeds 1: 1.41421")
 
 
-def test_arcor_wants_thresholds_that_fall():
+def test_arcor_needs_decreasing_thresholds():
     rising = dl.ARCOR(noise=0.1, radius=1.0, schedule=[0.2, 0.5], intercept=False)
     fails(regret.arcor_theorem_1(rising, X, y, u), "never rise")
     fails(regret.arcor_corollary_2(rising, X, y, u), "the schedule is a power")
@@ -72,7 +72,7 @@ def test_arcor_without_resets_bounds_fixed_weights_only():
     assert regret.arcor_lemma_1(learner, X, y).value == 1
 
 
-def test_wemm_wants_inputs_below_its_ridge():
+def test_wemm_needs_inputs_below_its_ridge():
     learner = dl.WEMM(ridge=0.9, intercept=False)
     for theorem in (regret.wemm_theorem_5, regret.wemm_theorem_6):
         bound = theorem(learner, X, y, u)
@@ -84,7 +84,7 @@ def test_wemm_wants_inputs_below_its_ridge():
     assert bound.ratio is None
 
 
-def test_laser_tuned_wants_its_own_drift_cost_and_slow_drift():
+def test_laser_tuned_needs_its_own_drift_cost_and_slow_drift():
     walk = u + np.cumsum(0.01 * rng.normal(size=X.shape), axis=0)
     fails(regret.laser_corollary_16(dl.LASER(drift_cost=7.0, intercept=False), X, y, walk, tuned=True), "Eq. (6.8): 7")
     jumps = 10 * rng.normal(size=X.shape)
@@ -93,7 +93,7 @@ def test_laser_tuned_wants_its_own_drift_cost_and_slow_drift():
     fails(regret.laser_corollary_16(learner, X, y, jumps, tuned=True), "the drift is slow enough")
 
 
-def test_table_4_1_wants_unit_inputs_and_a_ridge_above_1():
+def test_table_4_1_needs_unit_inputs_and_a_ridge_above_1():
     table = regret.table_4_1(2 * X, y, u, ridge=2.0)
     assert not any(bound.applies for bound in table.values())
     table = regret.table_4_1(X, y, u, ridge=0.5)

@@ -19,13 +19,13 @@ def test_a_curve_ends_at_the_difference_of_the_losses(s: Stream):
         np.testing.assert_allclose(curve, regret.curve(run.predictions, s.X, s.y, best.weights))
 
 
-def test_the_last_weight_may_be_the_intercepts():
+def test_the_last_weight_may_be_the_intercept():
     X, y = np.array([[1.0], [2.0]]), np.array([3.0, 5.0])
     run = dl.Ridge().run(X, y)
     np.testing.assert_allclose(regret.curve(run, X, y, [2.0, 1.0]), np.cumsum(run.losses))
 
 
-def test_rows_that_were_skipped_count_for_nobody():
+def test_skipped_rows_count_for_neither_side():
     X, y = np.array([[1.0], [np.nan], [1.0]]), np.array([1.0, 1.0, 2.0])
     run = dl.Ridge(missing="skip", intercept=False).run(X, y)
     curve = regret.curve(run, X, y, [0.0])
@@ -39,7 +39,7 @@ def test_shapes_that_do_not_fit_are_refused():
         regret.curve([1.0, 1.0], np.ones((2, 1)), np.ones(2), [1.0, 1.0, 1.0])
 
 
-def test_regret_to_drifting_weights_grows_slower_for_a_learner_that_follows():
+def test_regret_to_drifting_weights_grows_slower_for_a_tracking_learner():
     stream = dl.streams.Rotating(rate=0.01, noise=0.05, seed=3)
     X, y = stream.take(2000)
     follows = dl.Kalman(noise=0.05, drift=5e-6, intercept=False).run(X, y)

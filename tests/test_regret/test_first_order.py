@@ -13,14 +13,14 @@ def sample(rng, m):
     return X, X @ [1.0, -0.5, 0.2] + 0.3 * rng.normal(size=m)
 
 
-def test_the_mean_risk_over_samples_keeps_the_bound():
+def test_the_mean_risk_over_samples_is_within_the_bound():
     rng = np.random.default_rng(0)
     holdout = sample(rng, 20_000)
     learner = dl.LMS(rate=0.2, intercept=False)
     bounds = [regret.online_to_batch(learner, *sample(rng, 200), holdout=holdout, norm=1.0) for _ in range(100)]
     assert all(bound.applies for bound in bounds)
     assert np.mean([bound.observed for bound in bounds]) <= bounds[0].value
-    assert np.mean([bound.observed for bound in bounds]) > 0.5 * bounds[0].value  # and the bound says something
+    assert np.mean([bound.observed for bound in bounds]) > 0.5 * bounds[0].value  # so the bound is not vacuous
     assert any("expectation" in words for words in bounds[0].assumptions)
 
 
@@ -39,7 +39,7 @@ def test_without_holdout_rows_the_risk_of_u_is_its_mean_loss():
     assert bound.terms["risk of u / (1 - rate X^2)"] == pytest.approx(0.5 / 0.5)
 
 
-def test_none_takes_the_weights_that_make_the_bound_least():
+def test_without_given_weights_the_bound_is_minimised_over_them():
     rng = np.random.default_rng(1)
     X, y = sample(rng, 100)
     learner = dl.LMS(rate=0.3, intercept=False)
@@ -48,8 +48,8 @@ def test_none_takes_the_weights_that_make_the_bound_least():
         assert regret.online_to_batch(learner, X, y, rng.normal(size=3)).value >= least
 
 
-def test_a_rate_that_diverges_is_a_condition_that_fails():
-    """The theorem has nothing to say there, which is an answer and no error."""
+def test_a_diverging_rate_is_a_failed_condition():
+    """The theorem does not apply; this is a result, not an error."""
     X, y = np.ones((3000, 1)), np.ones(3000)
     learner = dl.LMS(rate=5.0, intercept=False)
     with pytest.raises(dl.DivergenceError):

@@ -1,4 +1,4 @@
-"""DFOP's distance from weights that are known."""
+"""DFOP's distance from known weights."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def test_the_distance_is_that_of_the_weights_that_predict_the_last_row():
     assert bound.observed == pytest.approx(np.linalg.norm(weights[-1] - model.coef_))
 
 
-def test_terms_vanish_with_what_they_stand_for():
+def test_terms_vanish_without_drift_and_noise():
     X, y, weights = walk(0, drift=0.0, noise=0.0)
     bound = regret.dfop_theorem_1(dl.DFOP(forget_rate=0.1, intercept=False), X, y, weights)
     assert bound.terms["drift"] == 0.0
@@ -41,7 +41,7 @@ def test_terms_vanish_with_what_they_stand_for():
     assert bound.observed <= bound.value < 1e-6
 
 
-def test_directions_that_are_not_excited_are_noticed():
+def test_directions_without_excitation_are_reported():
     X, y, weights = walk(0)
     X[50:] = X[50]
     bound = regret.dfop_theorem_1(dl.DFOP(intercept=False), X, y, weights)

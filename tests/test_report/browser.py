@@ -21,7 +21,7 @@ def find():
 
 
 def install():
-    """Asks Debian's packages for Chromium, where this process may; why it could not, or an empty text."""
+    """Installs Chromium from Debian's packages if this process may; returns the reason if it could not, or an empty text."""
     if find():
         return ""
     if not shutil.which("apt-get"):
@@ -39,14 +39,14 @@ def install():
 
 
 def _aside(descriptor):
-    """The same descriptor under a number that is in nobody's way."""
+    """A duplicate of the descriptor under an unused number."""
     copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
     os.close(descriptor)
     return copy
 
 
 class Browser:
-    """One browser with one page. What the page logs, throws and asks of the network is kept."""
+    """One browser with one page. It records what the page logs, throws and requests from the network."""
 
     def __init__(self, folder: Path):
         to_browser, self._out = map(_aside, os.pipe())
@@ -66,7 +66,7 @@ class Browser:
         ]
 
         def wire():
-            """The browser reads descriptor 3 and writes descriptor 4."""
+            """Connect the pipes: the browser reads descriptor 3 and writes descriptor 4."""
             os.dup2(to_browser, 3)
             os.dup2(from_browser, 4)
 
@@ -90,7 +90,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method, **params):
-        """Sends a command and waits for its answer; events that come before it are kept."""
+        """Sends a command and waits for its answer; events that arrive before it are kept."""
         self._number += 1
         message = {"id": self._number, "method": method, "params": params}
         if self._session:
@@ -115,7 +115,7 @@ class Browser:
         return json.loads(text)
 
     def open(self, path, width=1280, height=900, dark=False):
-        """Loads a file and waits until it is there."""
+        """Opens a file and waits until it has loaded."""
         self.events.clear()
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
         self.dark(dark)
@@ -126,29 +126,29 @@ class Browser:
         self.settle()
 
     def settle(self):
-        """Waits until what is to be drawn is drawn."""
+        """Waits until all pending drawing is done."""
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
     def dark(self, wanted):
-        """Asks for the dark or the light colours."""
+        """Switches to dark or light colours."""
         scheme = "dark" if wanted else "light"
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression; a promise is waited for."""
+        """The value of a JavaScript expression; waits for promises."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
     def box(self, selector):
-        """Left, top, width and height of an element, which is brought into view."""
+        """Scrolls an element into view and returns its left, top, width and height."""
         find = f"document.querySelector({json.dumps(selector)})"
         self.evaluate(f"{find}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
         self.settle()
         return self.evaluate(f"(r => [r.left, r.top, r.width, r.height])({find}.getBoundingClientRect())")
 
     def drag(self, start, stop, y):
-        """Presses the mouse, moves it and lets it go."""
+        """Presses the mouse button, moves the mouse and releases the button."""
         for kind, x in (("mouseMoved", start), ("mousePressed", start), ("mouseMoved", stop), ("mouseReleased", stop)):
             button = "none" if kind == "mouseMoved" and x == start else "left"
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button=button, buttons=1, clickCount=1)
@@ -172,23 +172,23 @@ class Browser:
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def pdf(self, path):
-        """The page as it is printed."""
+        """Prints the page to a PDF."""
         Path(path).write_bytes(base64.b64decode(self.call("Page.printToPDF")["data"]))
 
     def complaints(self):
-        """Errors and warnings of the page so far."""
+        """Errors and warnings logged by the page so far."""
         kinds = ("Runtime.exceptionThrown", "Log.entryAdded")
         found = [event["params"] for event in self.events if event.get("method") in kinds]
         calls = [event["params"] for event in self.events if event.get("method") == "Runtime.consoleAPICalled"]
         return found + [call for call in calls if call["type"] in ("error", "warning", "assert")]
 
     def requests(self):
-        """The addresses that the page asked for, itself included."""
+        """The addresses that the page requested, including its own."""
         sent = [event for event in self.events if event.get("method") == "Network.requestWillBeSent"]
         return [event["params"]["request"]["url"] for event in sent]
 
     def close(self):
-        """Ends the browser."""
+        """Closes the browser."""
         self._session = None
         try:
             self.call("Browser.close")

@@ -7,7 +7,7 @@ from tests.test_report.browser import Browser, install
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Headless Chromium; the tests that need it are skipped, with the reason, where there is none."""
+    """Headless Chromium; tests that need it are skipped, with the reason, if there is none."""
     lacking = install()
     if lacking:
         pytest.skip(lacking)

@@ -20,7 +20,7 @@ FONTS = """
 
 
 def photograph(browser, report, picture):
-    """Writes the picture. It notes how wide the fonts are, so that pictures in other fonts are not compared with it."""
+    """Writes the picture, with the width of its fonts, so that it is not compared with pictures in other fonts."""
     browser.open(report, width=WIDTH, height=HEIGHT)
     browser.screenshot(picture, whole=False)
     note = PngInfo()

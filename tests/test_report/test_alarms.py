@@ -1,4 +1,4 @@
-"""The table of alarms: when errors rose, by how much, for how long, and what moved then."""
+"""The table of alarms: when errors rose, by how much, for how long, and what changed at that time."""
 
 from itertools import pairwise
 
@@ -19,7 +19,7 @@ JUMP = 1_500
 
 
 def jumping(after=4.0, until=None, rows=2_500, seed=0):
-    """Errors of spread 1 that grow at a row, and shrink again."""
+    """Errors of standard deviation 1 that grow at row JUMP and, if `until` is given, shrink again."""
     rng = np.random.default_rng(seed)
     size = np.where((np.arange(rows) >= JUMP) & (np.arange(rows) < (until or rows)), after, 1.0)
     return size * rng.normal(size=rows)
@@ -35,7 +35,7 @@ def lines_of(log):
     return alarm_lines(facts, contributions(facts))
 
 
-def test_the_rise_is_that_of_the_errors():
+def test_the_table_states_by_how_much_the_errors_rose():
     errors = jumping()
     log = log_of(errors)
     (record,) = log.alarms.records()
@@ -65,7 +65,7 @@ def findings_of(log):
 
 
 @pytest.mark.parametrize(("until", "said"), [(JUMP + 300, "It has recovered"), (None, "It has not recovered")])
-def test_whether_it_still_is_worse(until, said):
+def test_the_report_says_whether_the_error_has_recovered(until, said):
     errors = jumping(until=until)
     log = log_of(errors)
     (line,) = lines_of(log)
@@ -90,7 +90,7 @@ def test_whether_it_still_is_worse(until, said):
         )
 
 
-def test_an_error_that_came_back_and_rose_again_unnoticed_is_no_recovery():
+def test_an_error_that_recovered_and_rose_again_without_an_alarm_is_not_recovered():
     errors = np.concatenate([jumping(until=JUMP + 300), 1.5 * np.random.default_rng(1).normal(size=600)])
     first, *_ = lines_of(log_of(errors))
     assert first.back == pytest.approx(JUMP + 300, abs=8)
@@ -100,8 +100,8 @@ def test_an_error_that_came_back_and_rose_again_unnoticed_is_no_recovery():
     )
 
 
-def test_small_errors_of_a_night_are_no_recovery():
-    """Rows 1,600 to 1,690 are quiet, but the alarm had taken as long as that, and the season is longer."""
+def test_small_errors_at_night_do_not_count_as_recovery():
+    """Rows 1,600 to 1,690 are quiet, but the alarm itself took as long, and the season is longer."""
     rng = np.random.default_rng(2)
     hour = np.arange(4_000) % 168
     errors = rng.normal(size=4_000) * np.where(hour < 100, 1.0, 0.2)
@@ -112,7 +112,7 @@ def test_small_errors_of_a_night_are_no_recovery():
 
 
 @pytest.mark.parametrize("rows", [4_000, 40_000], ids=["a bucket a row", "rows in buckets"])
-def test_after_a_quiet_stretch_the_usual_error_counts(rows):
+def test_after_a_quiet_stretch_the_error_is_compared_with_its_usual_level(rows):
     rng = np.random.default_rng(3)
     errors = rng.normal(size=rows)
     quiet = slice(rows - 2_000, rows - 900)
@@ -120,7 +120,7 @@ def test_after_a_quiet_stretch_the_usual_error_counts(rows):
     log = log_of(errors)
     line = lines_of(log)[-1]
     stretches = errors[: line.row // 256 * 256]
-    stretches[0] = 0.0  # no label is known before
+    stretches[0] = 0.0  # no label has arrived before it
     usual = np.median(np.sqrt(np.mean(stretches.reshape(-1, 256) ** 2, axis=1)))
     assert abs(line.row - quiet.stop) <= 5
     assert line.before == pytest.approx(0.1, rel=0.1)
@@ -135,14 +135,14 @@ def test_after_a_quiet_stretch_the_usual_error_counts(rows):
 @pytest.mark.parametrize(
     ("more", "said"), [(30, "Too early to say: now "), (120, "Yes, ever since: now "), (900, "No, recovered ")]
 )
-def test_it_may_be_too_early_to_say(more, said):
+def test_shortly_after_an_alarm_it_is_too_early_to_say(more, said):
     (alarm,) = log_of(jumping()).alarms.records()
     (line,) = lines_of(log_of(jumping(until=JUMP + 80)[: alarm.row + 1 + more]))
     assert line.outcome.startswith(said)
     assert line.outcome.endswith(f", {more} rows after the alarm.") == (more < AFTER)
 
 
-def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
+def test_an_error_that_rose_twice_is_compared_with_the_level_before_the_first_rise():
     errors = np.random.default_rng(6).normal(size=4_000)
     errors[1_500:] *= 3
     errors[2_500:2_800] *= 4
@@ -151,14 +151,14 @@ def test_an_error_that_rose_twice_is_compared_with_what_it_was_at_first():
     assert (first.back, second.back) == (
         None,
         pytest.approx(2_800, abs=8),
-    )  # the second time it came back to the larger error
+    )  # after the second rise it returned to the higher level
     assert (first.worse, second.worse) == (True, False)
     lately = np.sqrt(np.mean(errors[-500:] ** 2))
     said = f"It has not recovered: {lately:.3g} in the last 500 rows, {first.before:.3g} before."
     assert said in findings_of(log)
 
 
-def test_durations_are_times_where_rows_have_them():
+def test_durations_are_times_if_rows_have_times():
     times = np.datetime64("2024-01-01") + np.arange(2_500) * np.timedelta64(1, "h")
     (line,) = lines_of(log_of(jumping(until=JUMP + 240), times=times))
     assert line.outcome.startswith("No, recovered on 1")

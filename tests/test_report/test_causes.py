@@ -1,4 +1,4 @@
-"""Why the error rose: streams whose cause is known, and the figures that tell it."""
+"""Why the error rose: streams with a known cause, and the statistics that identify it."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SEEDS = range(6)
 
 
 def first_cause(X, y, model=None):
-    """The cause of the first alarm, which has to be near the change."""
+    """The cause of the first alarm, which must be close to the change."""
     log = RunLog.of((model or dl.RLS(forgetting=0.98)).run(X, y), X, names=NAMES)
     facts = Facts(log)
     line = alarm_lines(facts, contributions(facts))[0]
@@ -58,14 +58,14 @@ def test_an_input_that_never_changed_before_is_named(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_relation_that_changed_is_told_from_inputs_that_moved(seed):
+def test_a_changed_relation_is_distinguished_from_moved_inputs(seed):
     _, X, y = rows(seed)
     cause = first_cause(X, y + after(-5.0) * X[:, 0])
     assert cause.startswith("None of the inputs moved: the relation itself changed. The errors follow wind (correlation −0.")
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_noise_is_told_from_a_relation_that_changed(seed):
+def test_noise_is_distinguished_from_a_changed_relation(seed):
     rng, X, y = rows(seed)
     cause = first_cause(X, y + after(2.5, until=CHANGE + 150) * rng.normal(size=ROWS))
     assert (
@@ -75,8 +75,8 @@ def test_noise_is_told_from_a_relation_that_changed(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_noise_changes_no_effect(seed):
-    """Estimates stray further where there is more noise: that is no change of what they estimate."""
+def test_noise_is_not_reported_as_a_changed_effect(seed):
+    """More noise makes estimates vary more, but what they estimate does not change."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(ROWS, 12))
     y = X @ rng.normal(size=12) + after(2.5, 0.5) * rng.normal(size=ROWS)
@@ -94,10 +94,10 @@ def test_noise_changes_no_effect(seed):
     ],
     ids=["pipes, RLS", "district, RLS", "pipes, Auto"],
 )
-def test_causes_of_the_demonstration_are_those_that_were_put_in(model, row, words):
-    """New pipes take the wind's part away, and a new district makes everything count more; the weather goes on as before.
+def test_the_report_finds_the_causes_built_into_the_demonstration(model, row, words):
+    """New pipes remove the effect of wind, and a new district increases all effects; the weather does not change.
 
-    Auto follows the new district within a row or two, from labels alone, so that its errors do not tell what changed.
+    Auto follows the new district within a row or two, from labels alone, so its errors do not show what changed.
     """
     columns = demand.make()
     names = ["temperature", "wind", "price"]
@@ -125,10 +125,10 @@ def test_a_label_that_varies_more_is_named(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_few_bad_rows_are_named_with_what_was_odd_about_them(seed):
+def test_a_few_bad_rows_are_named_with_their_unusual_values(seed):
     _, X, y = rows(seed)
     lowest, highest = X[CHANGE - 1024 : CHANGE, 1].min(), X[CHANGE - 1024 : CHANGE, 1].max()
-    X[CHANGE : CHANGE + 8, 1] = [90, -80, 20, 100, -20, 20, 20, -20]  # a sensor's fault, which the label does not share
+    X[CHANGE : CHANGE + 8, 1] = [90, -80, 20, 100, -20, 20, 20, -20]  # a faulty sensor, which does not affect the label
     said = 2 * X[:, 0] + X[:, 1]
     log = RunLog.of(dl.Run(predictions=said, errors=y - said), X, names=NAMES)
     facts = Facts(log)
@@ -142,8 +142,8 @@ def test_a_few_bad_rows_are_named_with_what_was_odd_about_them(seed):
     assert line.causes[0] == f"3 bad rows, the worst of them row 2,003, {made}. {odd}"
 
 
-def test_errors_are_tested_for_the_inputs_that_they_follow():
-    """The share and the test beside those of an ordinary regression."""
+def test_the_errors_dependence_on_inputs_is_tested():
+    """The share and the test agree with those of an ordinary regression."""
     rng = np.random.default_rng(7)
     X_before, X = rng.normal(size=(500, 2)), rng.normal(size=(80, 2)) * [1, 3] + [0, 5]
     before, during = rng.normal(size=500), 0.8 * X[:, 1] + rng.normal(size=80)
@@ -158,15 +158,15 @@ def test_errors_are_tested_for_the_inputs_that_they_follow():
     assert evidence.followed_inputs(before, X_before, shuffled, X) == (0.0, -1, 0.0)
 
 
-def test_what_was_so_before_is_no_change():
+def test_a_dependence_that_existed_before_is_not_a_change():
     rng = np.random.default_rng(8)
     X_before, X = rng.normal(size=(500, 2)), rng.normal(size=(80, 2))
     before, during = (3 * part[:, 0] + rng.normal(size=len(part)) for part in (X_before, X))
     assert evidence.followed_inputs(before, X_before, during, X) == (0.0, -1, 0.0)
 
 
-def test_inputs_that_do_not_move_are_seldom_taken_for_ones_that_did():
-    """About one in a hundred of comparisons with 10 columns, for normal numbers."""
+def test_inputs_that_did_not_move_are_rarely_reported():
+    """In about one of a hundred comparisons with 10 normally distributed columns."""
     rng, found = np.random.default_rng(9), 0
     for _ in range(500):
         usual = Usual(100)
@@ -178,7 +178,7 @@ def test_inputs_that_do_not_move_are_seldom_taken_for_ones_that_did():
     assert limit == pytest.approx(stats.t(7).ppf(1 - 0.01 / 40) * np.sqrt(1 + 2 / 8), rel=1e-9)
 
 
-def test_values_of_any_size_are_taken():
+def test_values_of_any_size_are_accepted():
     rng = np.random.default_rng(10)
     errors = np.concatenate([rng.normal(size=1_500), 1e160 * rng.normal(size=500)])
     X = rng.normal(size=(2_000, 2)) * [1e200, 1e-200]

@@ -18,7 +18,7 @@ def triangle(X, predictions, y):
 
 
 def scores(X, values):
-    """Correlation-adjusted scores as Zuber and Strimmer define them, P^(-1/2) times the correlations, times the spread."""
+    """Correlation-adjusted scores (Zuber and Strimmer): P^(-1/2) times the correlations, times the standard deviation."""
     P = np.corrcoef(X, rowvar=False)
     eigenvalues, vectors = np.linalg.eigh(P)
     correlations = np.array([np.corrcoef(column, values)[0, 1] for column in X.T])
@@ -29,7 +29,7 @@ def scores(X, values):
 def test_contributions_are_correlation_adjusted_scores(features, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(200, features)) @ rng.normal(size=(features, features)) + 5 * rng.normal(size=features)
-    X += 0.1 * rng.normal(size=X.shape) * X.std(axis=0)  # not too nearly dependent for the inverse above
+    X += 0.1 * rng.normal(size=X.shape) * X.std(axis=0)  # well-conditioned enough for the inverse above
     p, y = X @ rng.normal(size=features) + 0.3 * rng.normal(size=200), rng.normal(size=200)
     found = triangle(X, p, y)
     assert shared_out(found, -2) == pytest.approx(scores(X, p), rel=1e-6, abs=1e-7 * np.std(p))
@@ -44,7 +44,7 @@ def test_uncorrelated_features_contribute_weight_times_spread():
 
 
 def test_collinear_columns_with_huge_weights_stay_within_the_predictions():
-    """A weight of a million times the feature's spread says nothing where another weight takes it back."""
+    """A weight of a million times the feature's spread means nothing if another weight cancels it."""
     rng = np.random.default_rng(1)
     slow = np.linspace(0, 1, 500)
     X = np.column_stack([slow, slow + 1e-6 * rng.normal(size=500), rng.normal(size=500)])
@@ -55,7 +55,7 @@ def test_collinear_columns_with_huge_weights_stay_within_the_predictions():
     assert np.abs(found).max() <= p.std()
 
 
-def test_copies_of_a_feature_and_a_whole_set_of_categories_share_their_part():
+def test_copies_of_a_feature_and_a_full_set_of_categories_share_their_contribution():
     rng = np.random.default_rng(2)
     x, kind = rng.normal(size=400), rng.integers(0, 3, size=400)
     dummies = (kind[:, None] == np.arange(3)).astype(float)  # they add up to 1: one of them is redundant
@@ -67,7 +67,7 @@ def test_copies_of_a_feature_and_a_whole_set_of_categories_share_their_part():
     assert found[3] > 0.5 > -0.5 > found[4]
 
 
-def test_windows_and_the_whole_are_those_of_their_rows():
+def test_contributions_of_windows_and_of_the_whole_match_their_rows():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1000, 3)) @ rng.normal(size=(3, 3))
     y = np.where(np.arange(1000) < 500, X[:, 0], 3 * X[:, 1]) + 0.1 * rng.normal(size=1000)
@@ -79,11 +79,11 @@ def test_windows_and_the_whole_are_those_of_their_rows():
     for window in (1, 9, 14):
         rows = slice(64 * window, 64 * window + 64)
         assert found.windows[window] == pytest.approx(scores(X[rows], run.predictions[rows]), rel=1e-6)
-    assert found.whole == pytest.approx(scores(X[1:], run.predictions[1:]), rel=1e-6)  # no label is known before row 0
+    assert found.whole == pytest.approx(scores(X[1:], run.predictions[1:]), rel=1e-6)  # no label has arrived before row 0
     assert found.explained == pytest.approx((scores(X[1:], y[1:]) / np.std(y[1:])) ** 2, rel=1e-5)
 
 
-def test_many_effects_are_drawn_apart_and_few_together():
+def test_many_effects_are_drawn_in_separate_panels_and_few_in_one():
     rng = np.random.default_rng(4)
     for features, drawn, apart in ((2, 2, False), (15, 12, True)):
         X = rng.normal(size=(800, features))
@@ -94,14 +94,14 @@ def test_many_effects_are_drawn_apart_and_few_together():
         assert chart.lines[0].label == f"x{features - 1}"
 
 
-def test_a_model_that_follows_no_input_says_so():
+def test_a_report_says_if_predictions_do_not_depend_on_any_input():
     X = np.random.default_rng(5).normal(size=(300, 2))
     run = dl.Run(predictions=np.full(300, 4.0), errors=np.zeros(300))
     facts = Facts(RunLog.of(run, X))
     assert charts.effects(facts, contributions(facts)).missing == "The predictions do not follow any input."
 
 
-def test_sine_and_cosine_of_an_angle_are_one_input_wherever_the_circle_begins():
+def test_sine_and_cosine_of_an_angle_count_as_one_input_at_any_phase():
     rng = np.random.default_rng(3)
     hours = np.arange(2_400)
     wind = rng.normal(size=2_400)
@@ -119,7 +119,7 @@ def test_sine_and_cosine_of_an_angle_are_one_input_wherever_the_circle_begins():
         assert found.explained.sum() == pytest.approx(1, rel=1e-6)
 
 
-def test_names_that_repeat_stay_apart():
+def test_features_with_the_same_name_stay_separate():
     X = np.random.default_rng(4).normal(size=(300, 2))
     found = contributions(Facts(RunLog.of(dl.Run(predictions=X[:, 0], errors=np.zeros(300)), X, names=["a", "a"])))
     assert (found.names, found.places) == (["a", "a"], [[0], [1]])

@@ -18,7 +18,7 @@ ROWS = 3_000
 
 @pytest.fixture(scope="module")
 def rows():
-    """Sales by shop, some of which open later, hour and price."""
+    """Sales by shop, hour and price; some shops open later."""
     rng = np.random.default_rng(0)
     shop = rng.choice(["north", "south"], size=ROWS).astype(object)
     shop[1_000:][rng.random(2_000) < 0.3] = "harbour"
@@ -55,11 +55,11 @@ def test_a_report_of_a_frame_with_text_names_the_features_of_the_learner(rows, l
     assert "when: day</th>" in text
     log = RunLog.of(run, frame, model=model)
     assert log.names == list(model.feature_names_in_)
-    run.report(tmp_path / "page.html", frame)  # without the model the features are the same
+    run.report(tmp_path / "page.html", frame)  # the features are the same without the model
     assert RunLog.of(run, frame).names == log.names
 
 
-def test_features_are_those_of_numbers_written_by_hand(rows):
+def test_features_of_a_frame_equal_those_encoded_by_hand(rows):
     frame, y = rows
     log, model = log_of(frame, y)
     numbers = pd.DataFrame({"price": frame["price"]})
@@ -79,7 +79,7 @@ def test_features_are_those_of_numbers_written_by_hand(rows):
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_pages_do_not_depend_on_how_the_rows_were_cut(rows, resume):
+def test_pages_do_not_depend_on_block_boundaries(rows, resume):
     whole, _ = log_of(*rows)
     cut, _ = log_of(*rows, cuts=(512, 1_024, 2_048), resume=resume)
     assert cut.names == whole.names
@@ -89,7 +89,7 @@ def test_pages_do_not_depend_on_how_the_rows_were_cut(rows, resume):
     assert second.windows == pytest.approx(first.windows, rel=1e-6, abs=1e-9)
 
 
-def test_a_text_that_was_never_met_is_a_cause(rows):
+def test_a_text_value_never_seen_before_is_named_as_a_cause(rows):
     frame = rows[0].copy()
     frame["shop"] = np.where(np.arange(ROWS) < 2_000, "north", "pier")
     y = np.where(np.arange(ROWS) < 2_000, 1.0, -4.0) * frame["price"].to_numpy() + 0.2 * np.random.default_rng(1).normal(

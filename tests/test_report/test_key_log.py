@@ -29,7 +29,7 @@ def logged(places, y, said, alarms, cuts):
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2000), max_size=3))
-def test_a_key_is_summed_up_as_its_rows_say_however_they_are_cut(seed, cuts):
+def test_the_summary_of_a_key_matches_its_rows_for_any_block_boundaries(seed, cuts):
     places, y, said, alarms = rows_of(seed)
     log, whole = logged(places, y, said, alarms, cuts), logged(places, y, said, alarms, [])
     for place, facts in log.ranked(["a", "b", "c", "d", "e"]):

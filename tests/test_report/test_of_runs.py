@@ -33,7 +33,7 @@ def findings(log):
 
 
 class Sound(HTMLParser):
-    """Fails where an element is closed that is not open."""
+    """An HTML parser that fails if an element is closed that is not open."""
 
     VOID = ("meta", "link", "path", "line", "rect", "polygon", "br")
 
@@ -61,7 +61,7 @@ def read(text):
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r", "r.html.txt", "r.png"])
-def test_a_report_is_not_written_under_the_name_of_another_format(tmp_path, name):
+def test_a_report_refuses_a_file_name_of_another_format(tmp_path, name):
     run = dl.RLS().run(np.ones((5, 1)), np.ones(5))
     with pytest.raises(ValueError, match=r"^Run\.report: a report is HTML: path must end in \.html or \.htm, got '.*r"):
         run.report(tmp_path / name)
@@ -80,7 +80,7 @@ def test_a_run_alone_makes_a_report(tmp_path):
     assert "There were no intervals to judge." in text
 
 
-def test_what_is_given_is_shown(tmp_path):
+def test_given_names_times_and_titles_are_shown(tmp_path):
     X, _, model, run = tracked(level=0.8, weights_every=20)
     names = [f"sensor {n}" for n in range(20)]
     times = np.datetime64("2012-02-20") + np.arange(600) * np.timedelta64(1, "h")
@@ -97,7 +97,7 @@ def test_what_is_given_is_shown(tmp_path):
         assert words in text
 
 
-def test_the_findings_are_those_of_the_run():
+def test_the_findings_match_the_run():
     X, y, model, run = tracked(weights_every=20)
     found = " ".join(findings(RunLog.of(run, X, model=model)))
     mean = np.cumsum(y)[:-1] / np.arange(1, 600)
@@ -111,7 +111,7 @@ def test_the_findings_are_those_of_the_run():
     assert "reset 3 times, first at row 199" in found
 
 
-def test_times_that_go_back_are_not_an_axis():
+def test_times_that_go_back_are_not_used_as_the_axis():
     X, _, _, run = tracked()
     facts = Facts(RunLog.of(run, X, times=np.arange(600) % 100))
     assert not facts.by_time
@@ -129,7 +129,7 @@ def test_a_figure_has_a_panel_for_each_chart(tmp_path):
     assert len(dated.axes) == 6
 
 
-def test_labels_of_classes_have_no_report(tmp_path):
+def test_runs_of_classifiers_have_no_report(tmp_path):
     X, y, *_ = tracked()
     run = dl.Classifier(dl.RLS()).run(X, np.where(y > 0, "up", "down"))
     with pytest.raises(ValueError, match="must predict one number a row"):
@@ -144,7 +144,7 @@ def test_a_run_without_rows_has_no_report(tmp_path):
     assert "Run of 0 rows" in read(run._repr_html_())
 
 
-def test_errors_too_small_to_be_squared_are_not_none():
+def test_errors_too_small_to_be_squared_are_not_reported_as_zero():
     _, y, _, run = tracked()
     small = dl.Run(predictions=1e-200 * run.predictions, errors=1e-200 * run.errors)
     assert "too small to be squared" in findings(RunLog.of(small))[0]
@@ -209,7 +209,7 @@ MISTAKEN = {
 
 
 @pytest.mark.parametrize("what", MISTAKEN)
-def test_mistaken_options_are_refused(tmp_path, what):
+def test_invalid_options_are_refused(tmp_path, what):
     options, kind, words = MISTAKEN[what]
     X = np.random.default_rng(0).normal(size=(50, 20))
     run = dl.RLS().run(X, X[:, 0])
@@ -230,7 +230,7 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_what_is_lacking_is_named(tmp_path, monkeypatch):
+def test_a_missing_dependency_is_named(tmp_path, monkeypatch):
     *_, run = tracked()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r'pip install "driftline\[report\]"'):
@@ -238,7 +238,7 @@ def test_what_is_lacking_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", registry.learners())
-def test_every_learner_shows_itself(name):
+def test_every_learner_has_an_html_repr(name):
     model = registry.learners()[name]()
     assert "learned 0 rows" in read(model._repr_html_())
     X, y, *_ = tracked(200)
@@ -248,7 +248,7 @@ def test_every_learner_shows_itself(name):
     assert "None" not in shown.split("features")[1]
 
 
-def test_several_labels_a_row_show_themselves_and_have_no_report(tmp_path):
+def test_runs_of_several_labels_have_an_html_repr_but_no_report(tmp_path):
     X, y, *_ = tracked()
     model = dl.RLS()
     run = model.run(X, np.column_stack([y, -y]))
@@ -272,13 +272,13 @@ def test_every_learner_has_a_report(tmp_path, name):
     assert ("no weight of its own" in text) != model._by_feature
 
 
-def test_names_in_notebooks_are_text():
+def test_names_are_escaped_in_notebooks():
     model = dl.RLS()
     model.learn_one({"<script>alert(1)</script>": 1.0}, 1.0)
     assert "<script>" not in model._repr_html_()
 
 
-def test_importing_driftline_brings_neither_templates_nor_charts():
+def test_importing_driftline_imports_neither_templates_nor_charts():
     code = "import sys, driftline; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "driftline" in loaded

@@ -12,7 +12,7 @@ from driftline.report import RunLog, page
 CHARTS = ["errors", "predictions", "weights", "memory", "coverage", "regret"]
 WHOLE = "document.querySelector('[data-zoom=all]').click()"
 SCALES = "driftlineReport.plots.map(plot => [plot.scales.x.min, plot.scales.x.max])"
-POINTS = 8  # that a chart of few points shows at least, around what the others show
+POINTS = 8  # a chart with few points shows at least this many around the common view
 INKED = """
 (key) => {
   const canvas = document.querySelector(`[data-chart="${key}"] canvas`);
@@ -67,13 +67,13 @@ def open_charts(browser, path, act=None, **size):
 
 
 def clean(browser):
-    """No complaint in the console, and no request but for the page itself."""
+    """Assert that the console has no errors or warnings, and that the page requested nothing but itself."""
     assert browser.complaints() == []
     assert [url for url in browser.requests() if not url.startswith(("file:", "data:,"))] == []
 
 
 def shown_by_all(browser):
-    """What the charts show: the same stretch, or around it as many of their own points as can be read."""
+    """The rows shown by all charts. A chart with few points may show a wider range."""
     drawn = browser.evaluate(
         "driftlineReport.plots.map(({chart, scales, data, root}) => [chart.zoomed, scales.x.min, scales.x.max, data[0],"
         " root.closest('.card').querySelector('.wider:not([hidden])') !== null])"
@@ -89,7 +89,7 @@ def shown_by_all(browser):
     return view
 
 
-def test_every_chart_has_its_series_and_nothing_complains(browser, report):
+def test_every_chart_has_its_series_and_the_console_is_clean(browser, report):
     open_charts(browser, report)
     clean(browser)
     browser.evaluate(WHOLE)
@@ -99,7 +99,9 @@ def test_every_chart_has_its_series_and_nothing_complains(browser, report):
     assert browser.evaluate("driftlineReport.data.charts.map(chart => chart.key)") == CHARTS
     labels = {key: [label for label, show in lines if show] for key, lines in found}
     every = ["best fixed linear model", "seasonal value", "running mean", "last value", "CRRLS"]
-    assert labels["errors"] == every[-3:-2] + every[-1:]  # the best baseline; the others are more than 3 times as bad
+    assert (
+        labels["errors"] == every[-3:-2] + every[-1:]
+    )  # only the best baseline; the errors of the others are more than 3 times as large
     assert labels["predictions"] == ["nine tenths of y", "Value", "90 % interval", "Value", "prediction", "y"]
     panels = [lines[0][0] for key, lines in found if key == "weights"]
     assert len(set(panels)) == 12
@@ -116,7 +118,7 @@ def test_lines_are_drawn_in_their_colours(browser, report):
         assert set(wanted) <= inked, key
 
 
-def test_dragging_zooms_all_charts_and_a_double_click_goes_back(browser, report):
+def test_dragging_zooms_all_charts_and_a_double_click_resets_them(browser, report):
     open_charts(browser, report, WHOLE)
     whole = browser.evaluate(SCALES)
     assert len({tuple(scale) for scale in whole}) == 1
@@ -192,7 +194,7 @@ def test_the_printed_page_is_light_and_has_its_charts(browser, report, tmp_path)
     clean(browser)
 
 
-def test_names_are_text_whatever_they_contain(browser, tmp_path):
+def test_names_are_escaped_whatever_they_contain(browser, tmp_path):
     hostile = [
         "</script><script>document.title='broken'</script>",
         '"><img src=x onerror="document.title=1">',
@@ -236,7 +238,7 @@ def awkward():
 
 
 @pytest.mark.parametrize("case", awkward())
-def test_awkward_streams_make_sound_pages(browser, tmp_path, case):
+def test_unusual_streams_give_valid_pages(browser, tmp_path, case):
     X, y = awkward()[case]
     model = dl.RLS(missing="skip")
     run = model.run(X, y, level=0.9, weights_every=1)
@@ -286,7 +288,7 @@ def forecast(tmp_path_factory):
 
 
 def test_a_forecast_is_shown_step_by_step(browser, forecast, tmp_path):
-    """The numbers of the panel are those that the command prints."""
+    """The panel shows the numbers that the command prints."""
     browser.open(forecast)
     clean(browser)
     paths = "[...document.querySelectorAll('#steps svg.static')].map(svg => svg.querySelectorAll('path.line').length)"
@@ -321,6 +323,6 @@ def test_the_panel_by_step_fits_a_phone(browser, forecast):
     assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_a_run_that_forecasts_nothing_has_no_panel_by_step(browser, report):
+def test_a_run_without_forecasts_has_no_panel_by_step(browser, report):
     browser.open(report)
     assert not browser.evaluate("!!document.querySelector('#steps')")

@@ -1,4 +1,4 @@
-"""The run log: independent of the cut into blocks, bounded, and correct by independent formulas."""
+"""The run log: independent of block boundaries, bounded in memory, and correct by independent formulas."""
 
 import re
 from itertools import pairwise
@@ -43,13 +43,13 @@ def run_of_no_rows():
 
 
 def shown(log):
-    """The page without the time at which it was made."""
+    """The page without its creation time."""
     return re.sub("<footer>.*</footer>", "", render(log))
 
 
 @pytest.fixture(scope="module")
 def gappy():
-    """A stream with gaps, and the page of a run log that took it whole."""
+    """A stream with gaps, and the page of a run log that received it in one block."""
     X, y = stream(2100)
     X[17, 1], y[400] = np.nan, np.nan
     return X, y, shown(followed(X, y))
@@ -57,7 +57,7 @@ def gappy():
 
 @settings(max_examples=10)
 @given(cuts=st.lists(st.integers(1, 2099), max_size=6), resume=st.booleans())
-def test_the_page_is_the_same_however_the_stream_was_cut(gappy, cuts, resume):
+def test_the_page_does_not_depend_on_block_boundaries(gappy, cuts, resume):
     X, y, whole = gappy
     assert shown(followed(X, y, cuts, resume=resume)) == whole
 
@@ -71,7 +71,7 @@ def test_memory_does_not_grow_with_the_stream():
     assert sizes[1] < 1.2 * sizes[0]
 
 
-def test_sums_are_those_of_all_rows():
+def test_sums_match_those_over_all_rows():
     X, y = stream(5000)
     facts = Facts(followed(X, y, [100, 2000]))
     run = dl.RLS(forgetting=0.97).run(X, y, level=0.9)
@@ -80,7 +80,7 @@ def test_sums_are_those_of_all_rows():
     design = np.column_stack([np.ones(5000), X])
     fixed = y - design @ np.linalg.lstsq(design[1:], y[1:], rcond=None)[0]
     for name, errors in {"model": run.errors, "last": y - last, "mean": y - mean, "fixed": fixed}.items():
-        errors[0] = 0.0  # nothing was known before
+        errors[0] = 0.0  # no label had arrived before it
         assert facts.errors[name] == pytest.approx(np.sqrt(np.sum(errors**2) / 4999), rel=1e-10)
         width = facts.window
         for place in (0, 3, len(facts.losses[name]) - 1):
@@ -94,11 +94,11 @@ def test_sums_are_those_of_all_rows():
 
 @pytest.mark.parametrize("delay", [0, 3])
 def test_rows_before_the_first_known_label_do_not_count(delay):
-    """The first prediction is 0, far from a target of 44: it says nothing, and must not flatten the charts."""
+    """The first prediction is 0, far from a target of 44: it carries no information and must not flatten the charts."""
     X, y = stream(40)
     y = 44.0 + 0.01 * y
     y[0] = np.nan
-    begin = 2 + delay  # the first row that may know row 1's label
+    begin = 2 + delay  # the first row predicted after row 1's label has arrived
     facts = Facts(followed(X, y, [5, 17], delay=delay))
     run = dl.RLS(forgetting=0.97, missing="skip").run(X, y, level=0.9)
     design = np.column_stack([np.ones(40), X])[begin:]
@@ -121,8 +121,8 @@ def test_rows_before_the_first_known_label_do_not_count(delay):
     assert said in render(facts.log)
 
 
-def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_features():
-    """From sums of squares these losses would have no correct digit."""
+def test_the_best_fixed_model_is_accurate_for_nearly_collinear_features_of_different_scale():
+    """Computed from sums of squares, these losses would have no correct digit."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2000, 3)) * [1e-6, 1.0, 1e6] + [0.0, 0.0, 1e9]
     y = 1e6 * X[:, 0] + X[:, 1] + 1e-6 * X[:, 2] + 1e-9 * rng.normal(size=2000)
@@ -135,7 +135,7 @@ def test_the_best_fixed_model_stands_nearly_dependent_and_differently_scaled_fea
 
 
 @pytest.mark.parametrize(("rows", "features"), [(3, 5), (1500, 70)])
-def test_the_best_fixed_model_is_that_of_least_squares(rows, features):
+def test_the_best_fixed_model_is_the_least_squares_solution(rows, features):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(rows, features)), rng.normal(size=rows)
     past = hindsight.Hindsight(features)
@@ -154,8 +154,8 @@ def test_the_best_fixed_model_is_that_of_least_squares(rows, features):
     st.sampled_from([1e-140, 1.0, 1e140]),
     st.integers(0, 2**32 - 1),
 )
-def test_triangles_are_those_of_a_qr_factorisation(rows, columns, more, size, seed):
-    """LAPACK's, up to the signs of their rows, where the factorisation is unique; rows of zeros change no bit."""
+def test_triangles_match_those_of_a_qr_factorisation(rows, columns, more, size, seed):
+    """They match LAPACK's up to the signs of rows if the factorisation is unique; rows of zeros do not change a bit."""
     rng = np.random.default_rng(seed)
     X, below = rng.normal(size=(columns + rows, columns)) * size, rng.normal(size=(more, columns)) * size
     triangle = hindsight.stacked(np.zeros((1, columns, columns)), X[None])
@@ -175,7 +175,7 @@ def test_triangles_of_other_shapes_are_refused():
             _core.fold_rows(np.zeros(triangle), np.zeros(rows))
 
 
-def test_features_that_appear_later_were_zero_before():
+def test_features_that_appear_later_count_as_zero_before():
     X, y = stream(3000, features=4)
     X[:1111, 3] = 0.0
     past = hindsight.Hindsight(3)
@@ -237,8 +237,8 @@ def test_bad_options_are_refused(options):
 
 
 @pytest.mark.parametrize("make", [dl.Kalman, dl.Auto, dl.NLMS], ids=lambda make: make.__name__)
-def test_the_chart_of_weights_shows_what_its_words_say(make):
-    """Every point is the learner's own weight after that row; the lines have the largest mean |weight| times spread."""
+def test_the_chart_of_weights_matches_its_caption(make):
+    """Every point is the learner's weight after that row; the lines shown have the largest mean |weight| times spread."""
     rng = np.random.default_rng(5)
     sizes = np.geomspace(0.1, 10, 9)
     X = rng.normal(size=(500, 9)) * sizes + 1.0

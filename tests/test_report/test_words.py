@@ -31,11 +31,11 @@ NUMBERS = {
 
 
 @pytest.mark.parametrize("value", NUMBERS)
-def test_numbers(value):
+def test_numbers_are_rounded_for_the_page(value):
     assert words.number(value) == NUMBERS[value]
 
 
-def test_a_number_that_is_not_known():
+def test_an_unknown_number_is_marked():
     assert words.number(None) == "–"
 
 
@@ -54,11 +54,11 @@ COMPARED = {
 
 
 @pytest.mark.parametrize("errors", COMPARED)
-def test_errors_are_compared(errors):
+def test_errors_are_compared_in_words(errors):
     assert words.compared(*errors) == COMPARED[errors]
 
 
-def test_dates_are_as_fine_as_the_stream_is_short():
+def test_dates_are_more_precise_for_shorter_streams():
     moment = 1_330_738_245.0  # 2012-03-03 01:30:45 in UTC
     assert words.date(moment, 400 * words.DAY) == "3 Mar 2012"
     assert words.date(moment, 10 * words.DAY) == "3 Mar 2012, 01:30"
@@ -80,17 +80,17 @@ DURATIONS = {
 
 
 @pytest.mark.parametrize("seconds", DURATIONS)
-def test_durations_have_one_unit(seconds):
+def test_durations_are_given_in_one_unit(seconds):
     assert words.duration(seconds) == DURATIONS[seconds]
 
 
-def test_rises():
+def test_ratios_are_worded():
     ratios = (6.43, 123.4, 1.3, 1.001, 0.8, math.inf)
     found = ["6.4 times", "123 times", "30 % more", "about the same", "20 % less", "far more"]
     assert [words.ratio(value) for value in ratios] == found
 
 
-def test_lists_and_counts():
+def test_lists_and_counts_are_worded():
     assert words.listed(["a"]) == "a"
     assert words.listed(["a", "b"]) == "a and b"
     assert words.listed(list("abcde")) == "a, b, c and 2 more"

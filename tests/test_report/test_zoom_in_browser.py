@@ -1,4 +1,4 @@
-"""The page at every zoom level, against the rows of the run."""
+"""The page at every zoom level, compared with the rows of the run."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ JUMP = 5_000
 
 @pytest.fixture(scope="module", params=[2_000, 20_000], ids=["a bucket a row", "rows in buckets"])
 def followed(request, tmp_path_factory):
-    """A run, and the page that shows it: short enough for every row, and longer than that."""
+    """A run and its page, once short enough to show every row, and once longer."""
     rows = request.param
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 2))
@@ -65,7 +65,7 @@ def rows_of_window(browser, key):
 
 
 def shows_every_row(browser, run, y):
-    """The rows that the chart of predictions shows, each as it was."""
+    """Assert that the chart of predictions shows each row in view with its own values."""
     x, *_, upper, lower, said, labels = series(browser, "predictions")
     rows = np.array(x, dtype=int)
     assert np.diff(rows).tolist() == [1] * (len(rows) - 1)
@@ -84,7 +84,7 @@ def test_the_page_opens_on_the_last_alarm_with_every_row(browser, followed):
     assert browser.evaluate(chosen) == [len(run.alarms) - 1]
 
 
-def test_the_page_opens_on_the_last_rows_where_they_hold_the_last_alarm(browser, tmp_path):
+def test_the_page_opens_on_the_last_rows_if_they_contain_the_last_alarm(browser, tmp_path):
     rng = np.random.default_rng(1)
     X = rng.normal(size=(3_000, 2))
     y = np.where(np.arange(3_000) < 2_800, 3.0, -5.0) * X[:, 0] + 0.5 * rng.normal(size=3_000)
@@ -97,7 +97,7 @@ def test_the_page_opens_on_the_last_rows_where_they_hold_the_last_alarm(browser,
     assert 150 <= last - first <= 600
 
 
-def test_buttons_go_to_the_alarms_outside_of_what_is_shown(browser, tmp_path):
+def test_buttons_go_to_the_next_alarm_outside_the_view(browser, tmp_path):
     rng = np.random.default_rng(2)
     errors = rng.normal(size=20_000)
     for start in (4_000, 9_000, 15_000):
@@ -134,7 +134,7 @@ def test_the_table_of_features_fits_and_hidden_lines_have_names_that_can_be_read
     assert all(ratio >= 4.5 and opacity == "1" for ratio, opacity in found)
 
 
-def test_places_are_written_below_every_chart(browser, followed):
+def test_every_chart_labels_its_row_axis(browser, followed):
     _, _, path = followed
     open_charts(browser, path)
     heights = "driftlineReport.plots.map(plot => plot.axes[0]._size)"
@@ -142,7 +142,7 @@ def test_places_are_written_below_every_chart(browser, followed):
 
 
 @pytest.mark.parametrize("share", [1.0, 0.3, 0.02])
-def test_errors_are_those_of_the_windows_in_view(browser, followed, share):
+def test_errors_match_the_windows_in_view(browser, followed, share):
     run, y, path = followed
     last = len(y) // 2 + int(share * len(y) / 2) - 1
     first = last - int(share * len(y)) + 1
@@ -150,7 +150,7 @@ def test_errors_are_those_of_the_windows_in_view(browser, followed, share):
     x, *lines = series(browser, "errors")
     window = rows_of_window(browser, "errors")
     errors = {"RLS": run.errors.copy(), "last value": np.append(np.nan, np.diff(y))}
-    errors["RLS"][0] = np.nan  # no label is known before
+    errors["RLS"][0] = np.nan  # no label has arrived before it
     labels = browser.evaluate("driftlineReport.plots[0].series.slice(1).map(s => s.label)")
     assert window <= max(16, 2 * (last - first + 1) / 90)
     for label, own in errors.items():
@@ -161,7 +161,7 @@ def test_errors_are_those_of_the_windows_in_view(browser, followed, share):
             assert value == pytest.approx(np.sqrt(np.nanmean(rows**2)), rel=1e-3), (label, end)
 
 
-def test_the_peak_of_the_error_is_not_before_its_rise_and_near_the_alarm(browser, followed):
+def test_the_peak_of_the_error_is_after_its_rise_and_near_the_alarm(browser, followed):
     run, _, path = followed
     open_charts(browser, path, CLICK_ALARM)
     at, onset, first, last = browser.evaluate("driftlineReport.data.alarms[0]")
@@ -200,13 +200,13 @@ def test_zoomed_out_predictions_are_bands_of_quantiles(browser, followed):
     shares += [(upper, run.upper, 0.95), (lower, run.lower, 0.05)]
     for place in range(1, len(x) - 1):
         rows = slice(place * window, (place + 1) * window)
-        for drawn, known, share in shares if len(y) <= 4096 else []:  # every row is in the page
+        for drawn, known, share in shares if len(y) <= 4096 else []:  # the page holds every row
             assert drawn[place] == pytest.approx(np.quantile(known[rows], share, method="weibull"), abs=1e-3)
         inside += int(((y[rows] >= low[place]) & (y[rows] <= high[place])).sum())
     assert inside / (window * (len(x) - 2)) == pytest.approx(0.9, abs=0.04)
 
 
-def test_shares_inside_are_those_of_the_windows_in_view(browser, followed):
+def test_coverage_matches_the_windows_in_view(browser, followed):
     run, y, path = followed
     zoomed(browser, path, 0.3 * len(y), 0.6 * len(y))
     x, shares = series(browser, "coverage")
@@ -219,7 +219,7 @@ def test_shares_inside_are_those_of_the_windows_in_view(browser, followed):
     zoomed(browser, path, len(y) - 500, len(y) - 1)
     x, shares = series(browser, "coverage")
     assert rows_of_window(browser, "coverage") == 64
-    assert (shares[-1] is None) == (len(y) % 64 < 32)  # 16 rows say nothing, 32 do
+    assert (shares[-1] is None) == (len(y) % 64 < 32)  # a window of 16 rows has no value, one of 32 does
     assert shares[-2] is not None
 
 
@@ -236,7 +236,7 @@ def test_the_strip_shows_the_whole_and_moves_the_view(browser, followed):
     clean(browser)
 
 
-def test_no_entry_of_a_legend_is_empty_and_swatches_look_like_their_lines(browser, followed):
+def test_no_legend_entry_is_empty_and_swatches_match_their_lines(browser, followed):
     open_charts(browser, followed[2])
     for press in ("0", WHOLE):
         browser.evaluate(press)

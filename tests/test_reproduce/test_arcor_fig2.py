@@ -18,7 +18,7 @@ def outcomes():
 
 
 def exchanged(outcome, first, second):
-    """The same race with two learners' curves in each other's place."""
+    """The same race with the curves of two learners exchanged."""
     names = list(outcome.learners)
     i, j = names.index(first), names.index(second)
     order = np.arange(len(names))
@@ -36,14 +36,14 @@ def test_the_papers_order_holds_in_degrees_with_switches_and_not_in_radians_with
     assert not held["drift, radians"]
 
 
-def test_learners_in_each_others_place_turn_the_verdict(outcomes):
+def test_exchanging_two_learners_changes_the_verdict(outcomes):
     name = "drift and switches, degrees"
     assert arcor_fig2.judge({name: outcomes[name]}).verdict == "agrees"
     for pair in (("AROWR", "NLMS"), ("ARCOR", "NLMS"), ("AROWR", "ARCOR")):
         assert arcor_fig2.judge({name: exchanged(outcomes[name], *pair)}).verdict == "does not agree"
 
 
-def test_gaps_that_shrink_are_seen(outcomes):
+def test_shrinking_gaps_are_detected(outcomes):
     outcome = outcomes["drift and switches, degrees"]
     shrinking = outcome.losses.copy()
     nlms, arcor = outcome.learners.index("NLMS"), outcome.learners.index("ARCOR")
@@ -61,8 +61,8 @@ def test_the_remark_names_the_unit_and_the_stream_that_cannot_be_tracked(outcome
     assert "cannot be tracked" not in other
 
 
-def test_curves_that_coincide_are_all_seen_and_their_regions_mix_no_colour(outcomes):
-    """Without that the four values of q on drift in radians are one line, in a region of a colour that is nowhere else."""
+def test_coinciding_curves_are_all_visible_and_their_regions_do_not_mix_colours(outcomes):
+    """Otherwise the four values of q on drift in radians would be one line, in a region whose colour is in no legend."""
     name = "drift, radians"
     own = colours(["AROWR", "NLMS", *(f"ARCOR, q = {q:g}" for q in arcor_fig2.POWERS)])
     _, below = arcor_fig2.draw({name: outcomes[name]}).axes
@@ -74,22 +74,22 @@ def test_curves_that_coincide_are_all_seen_and_their_regions_mix_no_colour(outco
 
 
 def dash_ends(line):
-    """Where in a pattern of 16 line widths a line is drawn."""
+    """The start and end of a line's dash, within a pattern of 16 line widths."""
     offset, (on, off) = (np.array(part) / line.get_linewidth() for part in line._dash_pattern)
     assert on + off == pytest.approx(16)
     start = round(float(-offset % 16))
     return start, start + round(float(on))
 
 
-def test_curves_that_differ_keep_lines_and_regions_of_their_own(outcomes):
+def test_different_curves_keep_their_own_lines_and_regions(outcomes):
     name = "drift, degrees"
     _, below = arcor_fig2.draw({name: outcomes[name]}).axes
     lines = [line for line in below.lines if line.get_linestyle() == "-"]
     assert len(lines) == len(below.collections) == len(arcor_fig2.POWERS)
 
 
-def test_no_colour_of_the_picture_is_far_off_in_its_file(outcomes, tmp_path):
-    """A palette made by counting pixels gives thin lines the colour of others, by up to a third of the scale."""
+def test_the_saved_picture_keeps_its_colours(outcomes, tmp_path):
+    """A palette chosen by counting pixels would give thin lines other colours, off by up to a third of the scale."""
     figure, drawn = arcor_fig2.draw(outcomes), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=100)
     page.write_picture(figure, tmp_path / "it.png")

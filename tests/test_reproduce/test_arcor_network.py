@@ -12,7 +12,7 @@ def found():
     return job, *arcor_network.certified(job)
 
 
-def test_the_certificates_on_the_way_are_the_losses_of_a_plain_run(found):
+def test_the_recorded_certificates_match_the_losses_of_a_plain_run(found):
     job, curves, copies = found
     X, y = job.course.take(job.seed)
     model = arcor_network.network(job.noise)
@@ -25,7 +25,7 @@ def test_the_certificates_on_the_way_are_the_losses_of_a_plain_run(found):
     assert curves[1] == pytest.approx(each.min(axis=1)[at - 1], rel=1e-9)
 
 
-def test_a_loss_beyond_the_bound_turns_the_verdict(found):
+def test_a_loss_beyond_the_bound_changes_the_verdict(found):
     _, curves, copies = found
     at, chosen = {"it": arcor_network.marks(200)}, {"it": 10.0}
     good = {"it": (np.array([curves, curves]), np.array([copies, copies]))}
@@ -36,7 +36,7 @@ def test_a_loss_beyond_the_bound_turns_the_verdict(found):
     assert not arcor_network.judge(bad, at, chosen).checks[0].holds
 
 
-def test_an_allowance_that_grows_with_the_rows_is_seen(found):
+def test_an_allowance_that_grows_with_the_rows_is_detected(found):
     _, curves, copies = found
     at = {"it": arcor_network.marks(200)}
     steep = np.array([curves[0], curves[1], curves[1] + 50.0 * at["it"]])

@@ -12,7 +12,7 @@ def rows(count=80, d=4, seed=0):
 
 
 def plain(X, y, forgetting):
-    """The factors one coordinate at a time, sums over the rows written out."""
+    """The factors one coordinate at a time, with explicit sums over the rows."""
     d = X.shape[1]
     w, a, b, beta, found = np.zeros(d), np.ones(d), np.ones(d), 1.0, []
     for t in range(len(y)):
@@ -40,8 +40,8 @@ def test_a_row_updates_each_factor_once(forgetting):
     assert ASVBL(forgetting).predictions(X, y) == pytest.approx(plain(X, y, forgetting), rel=1e-8, abs=1e-10)
 
 
-def test_the_means_of_the_scales_are_those_of_their_density():
-    """Of exp(-(u a + b / a) / 2) a^(-3/2), the product of the prior of a and the density of w."""
+def test_the_means_of_the_scales_match_their_density():
+    """The density is exp(-(u a + b / a) / 2) a^(-3/2), the product of the prior of a and the density of w."""
     u, b = 0.7, 2.3
 
     def moment(power):
@@ -52,8 +52,8 @@ def test_the_means_of_the_scales_are_those_of_their_density():
     assert moment(-1) / moment(0) == pytest.approx(1 / mean + 1 / b)
 
 
-def test_the_prior_is_laplaces():
-    """A normal density of precision beta a, mixed over the inverse gamma density of a: exp(-|w| sqrt(beta b))."""
+def test_the_prior_is_a_laplace_density():
+    """A normal density of precision beta a, mixed over the inverse gamma density of a, is exp(-|w| sqrt(beta b))."""
     beta, b = 1.7, 0.9
 
     def density(w):
@@ -64,7 +64,7 @@ def test_the_prior_is_laplaces():
     assert rates == pytest.approx([np.sqrt(beta * b)] * 3, rel=1e-5)
 
 
-def test_inputs_that_say_nothing_get_weights_near_0():
+def test_irrelevant_inputs_get_weights_near_0():
     X, y = rows(400, 30)
     model = ASVBL(1.0)
     model.predictions(X, y)
@@ -73,7 +73,7 @@ def test_inputs_that_say_nothing_get_weights_near_0():
     assert model.w[0] == pytest.approx(1.5, abs=0.02)
 
 
-def test_labels_that_are_no_numbers_end_the_predictions():
+def test_predictions_are_nan_after_an_infinite_label():
     X, y = rows(10)
     y[4] = np.inf
     found = ASVBL(1.0).predictions(X, y)

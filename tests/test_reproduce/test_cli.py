@@ -65,7 +65,7 @@ def test_a_run_prints_its_checks_its_verdict_and_its_files(capsys, tmp_path):
     assert '"seed": 3' in (tmp_path / "thesis-6-1.json").read_text()
 
 
-def test_a_quick_run_says_so_and_gives_no_verdict(capsys, tmp_path):
+def test_a_quick_run_is_marked_and_gives_no_verdict(capsys, tmp_path):
     code, out, _ = call(capsys, "reproduce", "lecture-bounds", "--quick", "--out", str(tmp_path), "--jobs", "1")
     assert code == 0
     assert "A quick run: it shows that the target works, on fewer rows" in out
@@ -77,17 +77,17 @@ def test_a_quick_run_says_so_and_gives_no_verdict(capsys, tmp_path):
     assert str(tmp_path / "lecture-bounds.png") in out
 
 
-def test_data_that_the_target_does_not_read_is_said_to_be_of_no_use(capsys, tmp_path):
+def test_data_that_the_target_does_not_read_is_reported_as_unused(capsys, tmp_path):
     code, _, err = call(capsys, "reproduce", "thesis-6-1", "--quick", "--jobs", "1", *folders(tmp_path))
     assert (code, err) == (0, "driftline reproduce: thesis-6-1 reads no file, --data is not used\n")
 
 
-def test_data_that_the_target_reads_needs_no_word(capsys, tmp_path):
+def test_data_that_the_target_reads_gives_no_remark(capsys, tmp_path):
     code, _, err = call(capsys, "reproduce", "dfop-fig7", "--quick", *folders(tmp_path))
     assert (code, err) == (0, "")
 
 
-def test_a_file_that_is_cut_off_ends_with_2_and_its_name(capsys, tmp_path):
+def test_a_truncated_file_ends_with_2_and_its_name(capsys, tmp_path):
     whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i, i % 2) for i in range(1000)))
     (tmp_path / "usenet1.csv.gz").write_bytes(whole[: len(whole) // 2])
     code, out, err = call(capsys, "reproduce", "dfop-fig7", "--quick", *folders(tmp_path))
@@ -95,7 +95,7 @@ def test_a_file_that_is_cut_off_ends_with_2_and_its_name(capsys, tmp_path):
     assert err.startswith(f"driftline reproduce: {tmp_path / 'usenet1.csv.gz'} must hold ")
 
 
-def test_an_output_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_path):
+def test_an_output_folder_that_cannot_be_made_ends_with_2_before_any_work(capsys, tmp_path):
     (tmp_path / "file").write_text("mine")
     code, _, err = call(capsys, "reproduce", "laser-fig7-1", "--out", str(tmp_path / "file" / "inside"))
     assert code == 2
@@ -130,14 +130,14 @@ def test_the_module_is_the_same_command():
     assert "Did you mean lecture-bounds?" in done.stderr
 
 
-def test_the_version_is_the_packages(capsys):
+def test_the_version_matches_the_package(capsys):
     import driftline
 
     assert call(capsys, "--version")[:2] == (0, f"driftline {driftline.__version__}\n")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["reproduce", "--help"]])
-def test_help_brings_nothing_heavy(arguments):
+def test_help_imports_nothing_heavy(arguments):
     heavy = "{'matplotlib', 'numpy', 'pyarrow', 'scipy', 'driftline.evaluate', 'driftline.reproduce.runner'}"
     code = f"""
 import sys
@@ -154,7 +154,7 @@ assert not {heavy} & set(sys.modules), {heavy} & set(sys.modules)
 
 
 @pytest.mark.parametrize("package", ["typer", "pyarrow"])
-def test_without_what_it_needs_a_line_says_how_to_get_it(package):
+def test_a_missing_package_is_named_with_the_command_to_install_it(package):
     code = f"import sys; sys.modules[{package!r}] = None; from driftline.cli import main; main(['models'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1

@@ -29,7 +29,7 @@ def test_files_are_found_by_their_names_and_have_labels_of_minus_one_and_one(tmp
 
 
 @pytest.mark.parametrize("text", ["a,b\n" + "1,x\n" * 20, "a,b\n" + "1,nan\n" * 20, "a,b\n1,2\n", "a\n" + "1\n" * 20])
-def test_files_that_hold_something_else_are_refused(tmp_path, text):
+def test_files_with_other_content_are_refused(tmp_path, text):
     (tmp_path / "weather.csv").write_text(text)
     with pytest.raises(RequestError, match=r"weather\.csv"):
         from_files(Context(data=tmp_path))
@@ -37,13 +37,13 @@ def test_files_that_hold_something_else_are_refused(tmp_path, text):
 
 @pytest.mark.parametrize("text", ["", "a,b\n"])
 def test_files_without_rows_are_refused_in_one_line(tmp_path, text):
-    """Warnings are errors here: NumPy's would come out in the place of the line."""
+    """Warnings are errors in the tests: NumPy's warning would replace the message."""
     (tmp_path / "weather.csv").write_text(text)
     with pytest.raises(RequestError, match=r"weather\.csv must hold 10 or more rows"):
         from_files(Context(data=tmp_path))
 
 
-def test_compressed_files_that_are_cut_off_or_damaged_are_refused(tmp_path):
+def test_truncated_or_damaged_compressed_files_are_refused(tmp_path):
     whole = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i * i, i % 2) for i in range(1000)))
     for broken in (whole[: len(whole) // 2], whole[:20] + b"\xff" * 40 + whole[60:], b"a,b\n" * 20):
         (tmp_path / "weather.csv.gz").write_bytes(broken)
@@ -57,7 +57,7 @@ def test_three_classes_are_refused(tmp_path):
         from_files(Context(data=tmp_path))
 
 
-def test_what_was_fitted_is_marked():
+def test_fitted_data_sets_are_marked():
     fitted = {dataset.name for dataset in made_here(Context()) if dataset.fitted}
     assert fitted == {"hyperplane", "UG-2C-2D", "UG-2C-3D", "UG-2C-5D"}
     assert [rate_of(name) for name in ("1CDT", "SEA", "Weather", "Electricity")] == [0.01, 0.001, 0.01, 0.001]

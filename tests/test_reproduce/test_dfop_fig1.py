@@ -7,7 +7,7 @@ from driftline.reproduce import dfop_fig1
 from . import dfop_plain
 
 
-def test_a_sample_is_asked_of_the_weights_that_have_learned_so_far():
+def test_each_holdout_sample_is_predicted_with_the_weights_learned_so_far():
     job = dfop_fig1.Job("hyperplane", seed=3, rows=180, every=20, fresh=500)
     found = dfop_fig1.holdout(job)
     assert found.shape == (2, 9)

@@ -26,7 +26,7 @@ def test_the_verdict_follows_the_times(changes, held):
     assert [check.holds for check in dfop_fig5.judge([times(**changes)]).checks] == held
 
 
-def test_what_was_not_run_is_not_judged():
+def test_methods_that_were_not_run_are_not_judged():
     wide = Timed("wide", 50_000, {SPARSE + NATIVE: np.ones(2), SPARSE + PLAIN: np.ones(2)})
     assert math.isnan(wide.ratio("DFOP" + NATIVE, SPARSE + NATIVE))
     findings = dfop_fig5.judge([wide, times()])
@@ -35,7 +35,7 @@ def test_what_was_not_run_is_not_judged():
     assert findings.draw().axes
 
 
-def test_ratios_are_taken_within_a_round():
+def test_ratios_compare_times_of_the_same_round():
     found = Timed("a set", 2, {"slow": np.array([2.0, 8.0, 30.0]), "fast": np.array([1.0, 2.0, 3.0])})
     assert found.ratio("slow", "fast") == 4.0
 
@@ -48,7 +48,7 @@ def test_every_method_is_timed_on_the_rows():
     assert all(values.shape == (2,) and (values > 0).all() for values in found.seconds.values())
 
 
-def test_a_quick_run_has_numbers_and_a_picture():
+def test_a_quick_run_gives_numbers_and_a_picture():
     findings = dfop_fig5.compute(Context(quick=True, jobs=1, progress=False))
     assert all(np.isfinite(row[-1]) for row in findings.numbers.rows)
     assert findings.draw().axes

@@ -7,14 +7,14 @@ from driftline.reproduce import dfop_fig6
 from . import dfop_plain
 
 
-def test_the_loss_on_fresh_rows_is_the_noise_and_a_third_of_the_squared_distance():
+def test_the_loss_on_fresh_rows_is_the_noise_plus_a_third_of_the_squared_distance():
     """Inputs uniform in [-1, 1] have the covariance I / 3."""
     found = dfop_fig6.follow(dfop_fig6.Job(seed=1, rows=900, every=300, fresh=50_000))
     expected = streams.Hyperplane().noise + found.distance**2 / 3
     np.testing.assert_allclose(found.loss, expected, rtol=0.05)
 
 
-def test_the_distance_is_that_of_the_explicit_solution():
+def test_the_distance_matches_the_explicit_solution():
     found = dfop_fig6.follow(dfop_fig6.Job(seed=2, rows=180, every=60, fresh=10))
     stream = streams.Hyperplane(task="regression", rows=180, seed=2)
     X, y = stream.take()
@@ -25,7 +25,7 @@ def test_the_distance_is_that_of_the_explicit_solution():
 
 
 def judged(levels, growth=1.0):
-    """Curves that are constant but for DFOP's distance, which grows from the first to the last stage."""
+    """Constant curves, except for DFOP's distance, which grows from the first to the last stage."""
     levels = np.array(levels)[None, :, None]
     loss = np.broadcast_to(levels, (3, len(dfop_fig6.RATES), 18)).copy()
     return dfop_fig6.judge(loss, loss * np.linspace(1, growth, 18), 10)

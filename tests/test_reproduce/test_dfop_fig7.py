@@ -18,7 +18,7 @@ def test_accuracies_are_shares_of_all_rows_so_far():
 
 
 def curves(last, falling=True):
-    """Curves that end at given accuracies; RLS falls on its way, or rises."""
+    """Curves that end at the given accuracies; that of RLS falls or rises."""
     first = np.array(last) + (20.0 if falling else -20.0)
     return np.linspace(first, last, dfop_fig7.SAMPLES).T
 
@@ -37,7 +37,7 @@ def test_the_verdict_follows_the_curves(last, falling, failing):
     assert [i for i, check in enumerate(found.checks) if not check.holds] == failing
 
 
-def test_usenet_comes_from_its_file(tmp_path):
+def test_usenet_is_read_from_its_file(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, size=(300, 5)).astype(float)
     write(tmp_path / "usenet1.csv", X, X[:, 0])

@@ -1,4 +1,4 @@
-"""The paper's numbers agree with its statements about them elsewhere, which reveals typing errors."""
+"""The paper's numbers agree with its statements about them, which would reveal errors in copying them."""
 
 import pytest
 
@@ -23,10 +23,10 @@ def test_dfop_is_first_on_13_of_20_data_sets():
         ("ADL", (17, 3, 0)),
         ("AdaBoost.OL", (17, 3, 0)),
         ("HybridForest", (14, 4, 2)),
-        ("1NN-win", (15, 1, 4)),  # the paper's last row says 14, 2, 4
+        ("1NN-win", (15, 1, 4)),  # the paper's last row gives 14, 2, 4
     ],
 )
-def test_the_marks_add_up(method, counts):
+def test_the_marks_add_up_to_the_printed_counts(method, counts):
     outcomes = [row[method].outcome for row in table_1().values()]
     assert tuple(outcomes.count(word) for word in ("win", "tie", "loss")) == counts
 

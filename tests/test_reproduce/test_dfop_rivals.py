@@ -6,7 +6,7 @@ from driftline.reproduce.dfop_rivals import NearestInWindow
 
 
 @pytest.mark.parametrize("window", [1, 7, 40])
-def test_it_is_the_nearest_neighbour_among_the_last_rows(window):
+def test_the_prediction_is_the_label_of_the_nearest_of_the_last_rows(window):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(120, 3)), rng.choice([-1.0, 1.0], size=120)
     model = NearestInWindow(window)
@@ -19,7 +19,7 @@ def test_it_is_the_nearest_neighbour_among_the_last_rows(window):
         model.learn_one(X[t], y[t])
 
 
-def test_of_several_nearest_the_oldest_counts():
+def test_among_equally_near_rows_the_oldest_counts():
     model = NearestInWindow(2)
     for y in (1.0, -1.0, 1.0):
         model.learn_one(np.zeros(1), y)

@@ -51,7 +51,7 @@ def test_the_other_order_is_line_5_of_algorithm_1(rows):
 
 
 def invented(names, shift=0.0, made=False):
-    """A comparison whose means are the paper's, but for DFOP on the first data set."""
+    """A comparison with the paper's means, except for DFOP on the first data set."""
     paper, rng = table_1(), np.random.default_rng(0)
     datasets = [Dataset(name, made, None) for name in names]
     scores = np.array([[[paper[name][learner].mean] * 10 for learner in LEARNERS] for name in names])
@@ -82,14 +82,14 @@ def test_the_papers_own_numbers_pass_and_others_do_not():
     assert not lost["DFOP wins, ties or loses against RLS as in the paper, files"]
 
 
-def test_accuracies_that_a_stream_was_fitted_to_are_not_checked():
+def test_accuracies_used_to_fit_a_stream_are_not_checked():
     found = dfop_table1.judge(*invented(["hyperplane", "SEA"], shift=-9.0, made=True))
     assert held(found)["DFOP's accuracy is within 1.5 points of the paper's, streams made here, the rates of Table 5"]
     assert any("fitted" in words for words in found.remarks)
 
 
 @pytest.mark.parametrize(("broken_at", "finite", "holds"), [(883, True, True), (883, False, False), (None, True, False)])
-def test_wind_up_is_a_check_of_its_own(broken_at, finite, holds):
+def test_wind_up_is_a_separate_check(broken_at, finite, holds):
     winding = WindUp(1000, broken_at, 0.4, 0.9, finite, 10)
     found = dfop_table1.judge(*invented(["Electricity"]), winding)
     assert found.checks[-1].statement.startswith("on Electricity")

@@ -19,7 +19,7 @@ def classes(rows: int, inputs: int, seed: int = 0):
     return X, np.where(X[:, 0] - X[:, 1] + 0.3 * rng.normal(size=rows) >= 0, 1.0, -1.0)
 
 
-def test_scores_are_those_of_the_learners_on_the_rows_of_the_subset():
+def test_scores_match_the_learners_on_the_rows_of_the_subset():
     X, y = classes(150, 5)
     found = scores(Job(X, y, 7))
     one = dfop_plain.with_one(X)
@@ -31,24 +31,24 @@ def test_scores_are_those_of_the_learners_on_the_rows_of_the_subset():
     assert {key[:2] for key in found if key[0] == "S-RLS"} == {("S-RLS", WHOLE), ("S-RLS", COMPRESSED)}
 
 
-def test_compressing_keeps_products_of_rows_on_average():
+def test_compression_preserves_inner_products_on_average():
     rows = np.eye(3)[[0, 1, 0]] * 2.0
     products = [psi @ psi.T for psi in (dfop_sparse_contest.compressed(rows, seed) for seed in range(300))]
     np.testing.assert_allclose(np.mean(products, axis=0), rows @ rows.T, atol=0.15)
 
 
-def test_what_is_too_wide_for_a_square_matrix_is_compressed_only():
+def test_data_too_wide_for_a_square_matrix_is_only_run_compressed():
     X, y = classes(10, WIDEST + 1)
     assert {reading for _, reading, _ in scores(Job(X, y, 0))} == {COMPRESSED}
 
 
-def test_no_number_is_wrong_whatever_the_label():
+def test_nan_counts_as_wrong_whatever_the_label():
     found = dfop_sparse_contest.scored(np.array([1.0, np.nan, np.nan, np.nan]), np.array([1.0, -1.0, 1.0, -1.0]))
     assert found == Score(0.25, 1)
 
 
 def subsets_of(right):
-    """Two data sets of three subsets with made-up shares by column."""
+    """Two data sets of three subsets, with made-up accuracies for each column."""
     noise = np.random.default_rng(0).normal(scale=1e-4, size=(2, 3, len(columns())))
     keys = {column: (column.split(",")[0], column.split(", ")[-1] if "," in column else "", 0.1) for column in columns()}
     return [
@@ -63,7 +63,7 @@ def judged(**changes):
     return dfop_table3.judge(sets, gather([dataset.label for dataset in sets], subsets_of(right)))
 
 
-def test_of_thresholds_the_best_on_average_counts():
+def test_the_threshold_that_is_best_on_average_counts():
     low, high = ("S-RLS", WHOLE, 0.001), ("S-RLS", WHOLE, 0.1)
     base = {(name, COMPRESSED, 0.0): Score(0.5, None) for name in ("Sparse-DFOP",)}
     parts = [base | {low: Score(0.9, None), high: Score(0.6, 40)}, base | {low: Score(0.5, 9), high: Score(0.6, 30)}]
@@ -78,7 +78,7 @@ def test_of_thresholds_the_best_on_average_counts():
 def test_the_papers_own_order_agrees():
     findings = judged()
     assert findings.verdict == "agrees"
-    assert len(findings.checks) == 13  # the accuracy on a9a, and three rivals in two readings on each
+    assert len(findings.checks) == 13  # the accuracy on a9a, and on each set three rivals in two readings
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_the_verdict_follows_the_accuracies(changes, failing):
     assert [i for i, check in enumerate(judged(**changes).checks) if not check.holds] == failing
 
 
-def test_the_papers_numbers_stand_beside_those_of_its_own_sets_alone():
+def test_the_papers_numbers_are_shown_only_for_its_own_data_sets():
     table = judged().summary[0]
     a9a, spam = table.rows
     assert a9a[2] == "83.0 ± 0.3"
@@ -102,14 +102,14 @@ def test_the_papers_numbers_stand_beside_those_of_its_own_sets_alone():
     assert table_3()["a9a"]["GMF-RLS"].mean == 0.657
 
 
-def test_a_quick_run_without_files_has_the_stream_made_here():
+def test_a_quick_run_without_files_uses_the_generated_stream():
     findings = dfop_table3.compute(Context(quick=True, jobs=1, progress=False))
     assert {row[0] for row in findings.numbers.rows} == {"state space, made here"}
     assert any("a9a" in words for words in findings.left_out)
     assert findings.draw().axes
 
 
-def test_files_are_run_and_the_page_says_what_the_rivals_are(tmp_path):
+def test_files_are_run_and_the_page_describes_the_rivals(tmp_path):
     X, y = classes(60, 6)
     write(tmp_path / "a9a.csv", X, y)
     result = reproduce.run("dfop-table3", quick=True, out=tmp_path / "out", data=tmp_path, jobs=1, progress=False)

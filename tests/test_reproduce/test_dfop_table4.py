@@ -12,7 +12,7 @@ from .dfop_files import write
 
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 0.05])
-def test_errors_are_those_of_the_explicit_solution_in_both_orders(rate, intercept):
+def test_errors_match_the_explicit_solution_in_both_orders(rate, intercept):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 2))
     y = X @ [1.0, -1.0] + 0.5 + 0.1 * rng.normal(size=100)
@@ -28,7 +28,7 @@ def test_errors_are_those_of_the_explicit_solution_in_both_orders(rate, intercep
 
 
 def invented(name, dfop=None, rls=None):
-    """Errors that are the paper's unless said otherwise; the rate 0.1 is the best one on the first rows."""
+    """The paper's errors unless others are given; the rate 0.1 is the best one on the first rows."""
     paper, spread = table_4(), np.linspace(-1e-4, 1e-4, 10)
     own = {}
     for rate in RATES:
@@ -50,7 +50,7 @@ def test_the_papers_own_errors_pass_and_others_do_not():
     )  # below the ensembles, unlike the paper
 
 
-def test_a_rate_is_chosen_by_the_first_rows_and_the_largest_is_remarked():
+def test_the_rate_is_chosen_on_the_first_rows_and_a_remark_says_if_it_is_the_largest():
     measured = invented("SRU-1")["SRU-1"]
     assert measured.chosen() == 0.1
     assert dfop_table4.rate_for("hyperplane", measured) == 0.002

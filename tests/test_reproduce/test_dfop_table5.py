@@ -9,7 +9,7 @@ from driftline.reproduce.dfop_table5 import RATES, Swept
 from . import dfop_plain
 
 
-def test_accuracies_are_those_of_the_explicit_solution():
+def test_accuracies_match_the_explicit_solution():
     stream = streams.MovingGaussians(kind="2CHT", rows=200, seed=4)
     X, y = stream.take()
     found = dfop_table5.sweep(Dataset("2CHT", True, stream))

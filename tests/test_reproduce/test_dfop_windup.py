@@ -23,8 +23,8 @@ def test_on_rows_that_excite_all_directions_both_recursions_agree():
     assert found.printed == found.accuracy == dfop_plain.right(as_printed(X, y, 0.05, 100.0), y)
 
 
-def test_inputs_that_stay_the_same_break_the_printed_recursion_alone():
-    """Two inputs that never change, beside the intercept, leave two directions without excitation."""
+def test_constant_inputs_break_only_the_printed_recursion():
+    """Two constant inputs and the intercept leave two directions without excitation."""
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.normal(size=4000), np.full(4000, 0.4), np.full(4000, -0.3)])
     y = np.sign(X[:, 0])

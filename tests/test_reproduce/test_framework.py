@@ -32,7 +32,7 @@ def test_the_verdict_follows_from_the_checks():
     assert findings(False, False).verdict == "does not agree"
 
 
-def test_every_name_finds_a_target_of_that_name_with_something_to_say():
+def test_every_name_gives_its_target_with_a_description():
     for name in reproduce.names():
         target = reproduce.find(name)
         assert target.name == name
@@ -40,22 +40,22 @@ def test_every_name_finds_a_target_of_that_name_with_something_to_say():
 
 
 @pytest.mark.parametrize("name", ["lecture-bond", "lecture_bounds", "Lecture-Bounds", "lecture"])
-def test_a_name_that_is_nearly_right_gets_the_closest(name):
+def test_a_misspelt_name_gets_the_closest_names(name):
     with pytest.raises(UnknownTargetError, match=r"there is no target .* Did you mean lecture-bounds"):
         reproduce.find(name)
 
 
-def test_a_name_like_no_other_gets_the_whole_list():
+def test_a_name_unlike_all_others_gets_the_whole_list():
     with pytest.raises(UnknownTargetError, match="lecture-bounds"):
         reproduce.find("zzz")
 
 
-def test_a_name_that_is_no_text_is_refused():
+def test_a_name_that_is_not_text_is_refused():
     with pytest.raises(UnknownTargetError, match="there is no target 5"):
         reproduce.find(5)
 
 
-def test_jobs_come_back_in_their_order_from_other_processes():
+def test_jobs_in_other_processes_return_in_order():
     context = Context(jobs=2, progress=False)
     assert context.map(math.factorial, range(8)) == [math.factorial(i) for i in range(8)]
     assert Context(jobs=1, progress=False).map(square, [3, 4]) == [9, 16]
@@ -68,7 +68,7 @@ def test_workers_have_one_thread_each_unless_told_otherwise(monkeypatch):
     assert Context(jobs=2, progress=False).map(os.getenv, names) == ["1", "3"]
 
 
-def test_progress_has_a_rate_and_the_time_that_is_left(monkeypatch):
+def test_progress_shows_the_rate_and_the_remaining_time(monkeypatch):
     monkeypatch.setattr(progress, "WAIT", 0.0)
     monkeypatch.setattr(progress, "PAUSE", 0.0)
     out = io.StringIO()
@@ -77,7 +77,7 @@ def test_progress_has_a_rate_and_the_time_that_is_left(monkeypatch):
     assert "left" in out.getvalue()
 
 
-def test_the_first_file_that_is_there_is_taken(tmp_path):
+def test_the_first_existing_file_is_used(tmp_path):
     (tmp_path / "b.csv").write_text("1")
     context = Context(data=tmp_path)
     assert context.file("a.csv", "b.csv") == tmp_path / "b.csv"
@@ -93,7 +93,7 @@ def test_the_first_file_that_is_there_is_taken(tmp_path):
         ({"seed": -1}, "seed must be"),
     ],
 )
-def test_bad_requests_are_refused_before_any_work(arguments, message, tmp_path):
+def test_invalid_requests_are_refused_before_any_work(arguments, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         reproduce.run("lecture-bounds", quick=True, out=tmp_path / "out", **arguments)
     assert not (tmp_path / "out").exists()
@@ -108,13 +108,13 @@ def test_an_output_that_is_a_file_is_refused(tmp_path):
 
 @pytest.fixture
 def idle(monkeypatch):
-    """A target that must not get to work."""
+    """A target that fails if it is computed."""
     target = replace(reproduce.find("lecture-bounds"), compute=lambda _: pytest.fail("the work was done"))
     monkeypatch.setattr("driftline.reproduce.runner.find", lambda _: target)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a directory that nobody can write to")
-def test_an_output_that_nobody_can_write_to_is_refused_before_any_work(idle):
+def test_an_unwritable_output_folder_is_refused_before_any_work(idle):
     with pytest.raises(RequestError, match="out cannot be written to, got '/proc': "):
         reproduce.run("lecture-bounds", out="/proc")
 
@@ -128,7 +128,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(idle, tmp_path
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_the_page_says_what_fails_what_is_left_out_and_how_to_run_it_again(tmp_path):
+def test_the_page_names_failures_omissions_and_the_command_to_run_it_again(tmp_path):
     target = reproduce.find("dfop-table1")
     found = Findings(
         Table(["a"], [[math.nan]]),
@@ -152,8 +152,8 @@ def test_a_target_that_reads_no_file_has_no_data_in_its_command(tmp_path):
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_quick_run_says_that_it_is_one_and_decides_nothing(held):
-    """The setting names thousands of rows and a hundred repetitions, which a quick run does not have."""
+def test_a_quick_run_is_marked_and_decides_nothing(held):
+    """The setting describes thousands of rows and a hundred repetitions, more than a quick run has."""
     target, context = reproduce.find("lecture-bounds"), Context(quick=True)
     text, content = page.page(target, findings(held), context), page.content(target, findings(held), context)
     assert text.count(target.setting) == 1
@@ -170,7 +170,7 @@ def test_a_quick_run_says_that_it_is_one_and_decides_nothing(held):
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_full_run_decides_on_the_page_and_in_the_numbers(held):
+def test_a_full_run_states_its_verdict_on_the_page_and_in_the_numbers(held):
     target, context = reproduce.find("lecture-bounds"), Context()
     text, content = page.page(target, findings(held), context), page.content(target, findings(held), context)
     assert f"**Setting.** {target.setting}" in text
@@ -206,7 +206,7 @@ def _number(value):
     return number if math.isfinite(number) else None
 
 
-def test_the_half_width_is_students():
+def test_the_half_width_uses_students_t():
     from scipy import stats
 
     values = np.random.default_rng(0).normal(size=(12, 3))
@@ -215,7 +215,7 @@ def test_the_half_width_is_students():
     assert np.isnan(half_width(values[:1])).all()
 
 
-def test_importing_driftline_brings_neither_the_command_line_nor_pictures():
+def test_importing_driftline_imports_neither_the_command_line_nor_plotting():
     code = "import sys, driftline; print(sorted({'typer', 'rich', 'matplotlib', 'driftline.reproduce'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,7 +11,7 @@ OTHERS = {"Kalman": 1.5, "ARCOR, no ball": 4.2, "ARCOR, q = 3, no ball": 4.5}
 
 
 def outcome(**changed):
-    """A race that ends in the thesis's order, but for the learners that are changed."""
+    """A race that ends in the thesis's order, except for the changed learners."""
     losses = THESIS | OTHERS | changed
     rng = np.random.default_rng(0)
     at = np.array([10, 100, 200])
@@ -40,12 +40,12 @@ def test_the_thesiss_own_order_agrees():
         ({"NLMS": 1.9}, "CR-RLS is ahead of NLMS"),
     ],
 )
-def test_each_statement_turns_with_its_learner(changed, failing):
+def test_each_statement_depends_on_its_learner(changed, failing):
     checks = judged(outcome(**changed), outcome(ARCOR=0.5)).checks
     assert [check.statement.split(": ")[1] for check in checks if not check.holds] == [failing]
 
 
-def test_switches_are_about_arcor_and_laser():
+def test_the_statements_on_switches_concern_arcor_and_laser():
     checks = judged(outcome(), outcome()).checks
     assert [check.statement for check in checks if not check.holds] == ["switches, both noises: ARCOR is ahead of LASER"]
 
@@ -64,7 +64,7 @@ def test_the_tables_name_the_rates_at_which_statements_hold():
 
 
 def test_kalman_has_lasers_recursion_without_the_shrinking():
-    """Candidate by candidate: LASER's predictions are Kalman's over 1 + s, but for the start."""
+    """For each candidate, LASER's predictions are Kalman's divided by 1 + s, apart from the start."""
     grid = laser_fig7_1.grid(1.0, quick=True)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.normal(size=60)

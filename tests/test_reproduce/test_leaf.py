@@ -14,7 +14,7 @@ PUBLIC = {"driftline", "driftline.evaluate", "driftline.features", "driftline.re
 
 
 def imports(path):
-    """(module, name) of every import of driftline's in a file, wherever in it; name is None for a whole module."""
+    """(module, name) of every import in a file, at any level; the name is None if a whole module is imported."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             yield from ((node.module, alias.name) for alias in node.names)
@@ -28,7 +28,7 @@ def of_driftline(path):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "reproduce").glob("*.py")), ids=lambda path: path.stem)
-def test_public_names_are_all_it_uses(path):
+def test_reproduce_uses_only_public_names(path):
     for module, name in of_driftline(path):
         if not f"{module}.".startswith("driftline.reproduce."):
             assert module in PUBLIC
@@ -36,7 +36,7 @@ def test_public_names_are_all_it_uses(path):
 
 
 @pytest.mark.parametrize("package", ["reproduce", "demo"])
-def test_nothing_imports_it(package):
+def test_nothing_imports_reproduce(package):
     inner = f"driftline.{package}"
     importers = {
         path.relative_to(ROOT)

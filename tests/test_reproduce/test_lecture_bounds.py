@@ -31,7 +31,7 @@ def test_the_librarys_bound_on_fresh_rows_is_near_the_closed_form():
     assert found[0][3] <= found[0][4]
 
 
-def test_losses_above_the_bound_turn_the_verdict():
+def test_losses_above_the_bound_change_the_verdict():
     found = lecture_bounds.compute(Context(quick=True, jobs=1, progress=False))
     assert found.verdict == "agrees"
     repeats, pairs, sizes = 3, len(lecture_bounds.STREAMS) * len(lecture_bounds.RATES), (30, 100)

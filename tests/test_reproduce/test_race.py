@@ -13,7 +13,7 @@ STREAM = Rotating(rate=0.01, noise=0.5)
 
 
 def outcome(**means):
-    """Learners whose losses grow by their mean a row, with a little noise."""
+    """Learners whose losses grow by their mean in each row, with a little noise."""
     rng = np.random.default_rng(0)
     at = np.array([10, 20, 40])
     curves = [mean * at + rng.normal(scale=0.01, size=(8, 3)) for mean in means.values()]
@@ -35,7 +35,7 @@ def test_scaled_inputs_keep_the_target_and_the_variance_of_the_noise():
         assert abs(np.corrcoef(noise, X[:, 0])[0, 1]) < 0.06
 
 
-def test_inputs_as_drawn_are_the_streams_own():
+def test_unscaled_inputs_are_those_of_the_stream():
     X, y = Course(STREAM, 50).take(3)
     expected = STREAM.reseeded(3).take(50)
     np.testing.assert_array_equal(X, expected[0])
@@ -43,7 +43,7 @@ def test_inputs_as_drawn_are_the_streams_own():
 
 
 def test_the_race_tunes_on_one_sequence_and_runs_on_the_others():
-    """The same again by a plain loop over sequences."""
+    """Compared with a plain loop over the sequences."""
     rates = (0.01, 0.1, 0.5, 1.5)
     grid = {"NLMS": [NLMS(rate=rate, intercept=False) for rate in rates], "Ridge": [Ridge(intercept=False)]}
     course = Course(STREAM, 300)
@@ -68,7 +68,7 @@ def test_a_candidate_that_diverges_is_not_chosen():
     assert np.isfinite(found.losses).all()
 
 
-def test_learners_that_do_not_differ_do_not_beat_each_other():
+def test_equal_learners_do_not_beat_each_other():
     found = outcome(good=1.0, bad=2.0, same=2.0)
     assert found.beats("good", "bad")
     assert not found.beats("bad", "good")

@@ -17,7 +17,7 @@ ABOUT = {"DWM": About("the paper's", "experts", "numba 1"), "Auto": About("drift
 ABOUT |= {name: About("the paper's", "", "driftline") for name in ("RLS", "1NN-win")}
 
 
-def test_rows_are_known_by_their_values_and_their_order():
+def test_rows_are_identified_by_their_values_and_order():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
     own = fingerprint(X, y)
@@ -32,8 +32,8 @@ def test_rows_are_known_by_their_values_and_their_order():
         assert not same(own, other)
 
 
-def test_what_comes_with_the_library_is_whole():
-    """Every method of a data set is explained, on at most ten subsets, with a score for each."""
+def test_the_stored_results_are_complete():
+    """Every method is described, and has a score for each of its subsets, at most ten."""
     kept = rivals.load()
     for task in (CLASSIFICATION, REGRESSION):
         about = kept.methods(task)
@@ -46,7 +46,7 @@ def test_what_comes_with_the_library_is_whole():
                 assert task == REGRESSION or ((own.scores >= 0) & (own.scores <= 1)).all()
 
 
-def test_the_papers_rivals_were_run_on_ten_data_sets_and_more():
+def test_the_papers_rivals_were_run_on_ten_data_sets_or_more():
     kept = rivals.load()
     run = [kept.scores(CLASSIFICATION, name) for name in kept.data_sets(CLASSIFICATION)]
     counts = {method: sum(method in own for own in run) for method in METHODS if method != "DFOP"}
@@ -94,7 +94,7 @@ def test_tables_count_wins_here_and_in_the_paper():
     assert scores.rows[0][3].text.endswith("◦")
 
 
-def test_the_paragraph_names_the_best_method_where_dfop_loses():
+def test_the_paragraph_names_the_best_method_if_dfop_loses():
     words = ahead(some(), ABOUT, {"SEA, file": 90.0, "2CHT, file": 90.0}, lower_is_better=False)
     assert "on 2 of 2 data sets" in words
     assert "Auto 95" in words
@@ -132,7 +132,7 @@ def test_table_1_shows_rivals_and_checks_the_papers(monkeypatch):
     assert any("ADL" in words for words in findings.left_out)
 
 
-def test_fig_2_scores_all_methods_where_all_were_run():
+def test_fig_2_scores_all_methods_on_data_sets_with_all_methods():
     datasets, own = comparison()
     part = [rival for rival in some() if (rival.data_set, rival.method) != ("SEA, file", "Auto")]
     wide = dfop_fig2.over_all(own, part)
@@ -148,7 +148,7 @@ def test_fig_2_scores_all_methods_where_all_were_run():
     assert any("the paper's methods run here" in check.statement and check.holds for check in findings.checks)
 
 
-def test_fig_1_has_dwm_where_it_was_run_on_the_same_stream(monkeypatch):
+def test_fig_1_shows_dwm_if_it_was_run_on_the_same_stream(monkeypatch):
     X, y = dfop_fig1.streams.make("sea", seed=0).take()
     counts = np.full((10, 4), 870).tolist()
     kept = Rivals({"holdout": {"SEA": {"fingerprint": fingerprint(X, y), "DWM": counts}}})
@@ -159,7 +159,7 @@ def test_fig_1_has_dwm_where_it_was_run_on_the_same_stream(monkeypatch):
     assert dfop_fig1.with_dwm("hyperplane", curves, seed=0).shape == (10, 2, 4)
 
 
-def test_table_4_holds_dfop_against_the_ensembles_that_were_run(monkeypatch):
+def test_table_4_compares_dfop_with_the_ensembles_that_were_run(monkeypatch):
     about = {name: About("the paper's", "", "")._asdict() for name in dfop_table4.ENSEMBLES}
     monkeypatch.setattr(dfop_table4, "load", lambda: Rivals({"methods": {REGRESSION: about}}))
     measured = errors_of("Debutanizer")

@@ -1,4 +1,4 @@
-"""The figures in high dimension: traces against the learners themselves, verdicts against made-up traces."""
+"""The figures in high dimension: traces compared with the learners, and verdicts on made-up traces."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def found() -> Trace:
     return trace(Job(seed=3, rows=1000, every=500))
 
 
-def test_a_trace_is_what_the_learners_do_on_all_rows_at_once(found):
+def test_a_trace_matches_runs_of_the_learners_on_all_rows(found):
     stream = dl.streams.StateSpace(seed=3)
     X, y = stream.take(1000)
     plain = dl.DFOP(forget_rate=2e-3, prior=100.0, intercept=False)
@@ -37,7 +37,7 @@ def test_a_race_has_the_errors_of_a_trace(found):
     assert other.excited > 0
 
 
-def test_rivals_need_only_the_inputs_that_are_ever_used():
+def test_rivals_give_the_same_losses_on_only_the_used_inputs():
     X, y = dl.streams.StateSpace(d=30, seed=2).take(200)
     found = rival_losses(X, y, 100)
     for rival, by_value in zip(found, rivals(2e-3, 100.0).values(), strict=True):
@@ -45,12 +45,12 @@ def test_rivals_need_only_the_inputs_that_are_ever_used():
         np.testing.assert_allclose(rival, runs, rtol=1e-8)
 
 
-def test_stages_are_cut_at_the_changes():
+def test_stages_begin_at_the_changes():
     assert stages(np.arange(8), 125).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def stages_of_two(rises: bool = True) -> list[Trace]:
-    """Traces of three stages of two windows each, which rise at each change and fall after it."""
+    """Traces of three stages with two windows each, which rise at each change and fall after it."""
     curve = np.array([4.0, 1.0] * 3 if rises else [1.0, 4.0] * 3)
     distances = np.array([curve, curve + 1, curve])
     return [Trace(np.array([curve, curve]), distances, np.full(6, 10.0), np.full(6, True))] * 2

@@ -1,4 +1,4 @@
-"""S-RLS and GMF-RLS against the sums that they are derived from, solved anew at each row, and against the library's RLS."""
+"""S-RLS and GMF-RLS compared with their defining sums, solved from scratch at each row, and with the library's RLS."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def rows():
 
 
 def explicit(X, y, w, step):
-    """Predictions where ``step(w, x)`` gives the row as it enters A, and a gradient; A is inverted anew at each row."""
+    """Predictions with A solved from scratch at each row; ``step(w, x)`` gives the row as it enters A, and a gradient."""
     A, found = np.eye(X.shape[1]) / START, []
     for x, label in zip(X, y, strict=True):
         found.append(w @ x)
@@ -27,7 +27,7 @@ def explicit(X, y, w, step):
     return np.array(found)
 
 
-def test_plain_dfop_is_the_librarys(rows):
+def test_plain_dfop_matches_the_librarys(rows):
     plain = PlainDFOP(forget_rate=0.03, start=100.0).predictions(*rows)
     model = dl.DFOP(forget_rate=0.03, prior=100.0, intercept=False)
     np.testing.assert_allclose(plain, model.run(*rows).predictions, rtol=1e-8, atol=1e-10)
@@ -35,7 +35,7 @@ def test_plain_dfop_is_the_librarys(rows):
 
 def test_without_a_penalty_gmf_rls_is_rls(rows):
     model = dl.RLS(forgetting=FORGETTING, ridge=1 / START, intercept=False)
-    # RLS divides before a row, and weighs its ridge by forgetting once more: both are what S / forgetting starts with.
+    # RLS forgets before a row, so its ridge is discounted once more: both start with S / forgetting.
     plain = GMFRLS(FORGETTING, START, penalty=0.0).predictions(*rows)
     np.testing.assert_allclose(plain, model.run(*rows).predictions, rtol=1e-8, atol=1e-10)
 
@@ -55,7 +55,7 @@ def test_gmf_rls_steps_against_the_gradient_of_its_penalty(rows, penalty):
     assert np.abs(found - GMFRLS(FORGETTING, START, 0.0).predictions(*rows)).max() > 1e-3
 
 
-def test_a_penalty_draws_weights_that_do_not_matter_towards_0():
+def test_a_penalty_draws_irrelevant_weights_towards_0():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(400, 8))
     y = X[:, 0] + rng.normal(size=400)
@@ -68,7 +68,7 @@ def test_a_penalty_draws_weights_that_do_not_matter_towards_0():
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.3])
-def test_s_rls_solves_its_normal_equations_anew(rows, threshold):
+def test_s_rls_solves_its_normal_equations(rows, threshold):
     def step(w, x):
         return np.where(np.abs(w) > threshold, x, 0.0), 0.0
 
@@ -89,19 +89,19 @@ def test_weights_below_the_threshold_never_move(rows):
 
 
 @pytest.mark.parametrize("learner", [PlainDFOP(0.03, 1.0), SRLS(0.97, 1.0, 0.1), GMFRLS(0.97, 1.0, 0.1)])
-def test_what_stops_being_a_number_stays_none(learner: PlainLearner):
+def test_predictions_stay_nan_once_they_are_not_finite(learner: PlainLearner):
     X = np.ones((6, 2))
     X[3] = np.inf
     found = learner.predictions(X, np.ones(6))
     assert np.isfinite(found).tolist() == [True] * 3 + [False] * 3
 
 
-def test_a_second_run_starts_anew(rows):
+def test_a_second_run_starts_from_scratch(rows):
     learner = SRLS(FORGETTING, START, 0.1)
     np.testing.assert_array_equal(learner.predictions(*rows), learner.predictions(*rows))
 
 
-def test_rivals_have_the_prior_and_the_forgetting_of_dfop(rows):
+def test_rivals_use_the_prior_and_forgetting_of_dfop(rows):
     found = rivals(0.03, 100.0)
     plain = found["GMF-RLS"][1e-3]
     assert (plain.forgetting, plain.start) == (0.97, 3.0)

@@ -23,8 +23,8 @@ def test_logarithms_do_not_overflow():
     assert thesis_6_1.log_drifts(0.0, 5000.0)[0] == pytest.approx(5000.0)
 
 
-def test_the_crossing_is_where_the_exponents_say():
-    """Between 1/2 and 1, V' is nearly T^(1 - kappa) / (1 - kappa), and V nearly 2 kappa / (2 kappa - 1)."""
+def test_the_crossing_is_where_the_exponents_predict():
+    """For kappa between 1/2 and 1, V' is nearly T^(1 - kappa) / (1 - kappa), and V nearly 2 kappa / (2 kappa - 1)."""
     for power in (30.0, 100.0, 1000.0):
         log_t = power * math.log(10)
         kappa = thesis_6_1.crossing(log_t)
@@ -35,8 +35,8 @@ def test_the_crossing_is_where_the_exponents_say():
     assert thesis_6_1.crossing(1e6) == pytest.approx(2 / 3, abs=1e-3)
 
 
-def test_the_bounds_with_constants_are_those_of_the_library():
-    """On rows and targets that reach every norm, the library's own, at the best of a few settings, are near."""
+def test_the_bounds_with_constants_are_close_to_the_librarys():
+    """On rows and targets that attain every norm, the library's bounds at the best of a few settings are close."""
     rng = np.random.default_rng(0)
     T, d = 400, thesis_6_1.D
     X = rng.normal(size=(T, d))
@@ -65,7 +65,7 @@ def test_the_printed_integrals_fail_and_the_others_hold():
     assert [check.holds for check in checks] == [True, True, False, True]
 
 
-def test_a_wrong_limit_turns_the_last_statement(monkeypatch):
+def test_a_wrong_limit_changes_the_last_statement(monkeypatch):
     monkeypatch.setattr(thesis_6_1, "crossing", lambda log_t: 1.2)
     checks = thesis_6_1.compute(Context(quick=True, progress=False)).checks
     assert not checks[-1].holds

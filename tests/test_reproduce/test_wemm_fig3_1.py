@@ -27,7 +27,7 @@ def test_the_objective_is_the_regret_to_the_best_fixed_weights():
         assert o.values[i, j] == pytest.approx(objective(GRID[i], GRID[j]) - objective(0.0, 0.0), rel=1e-9, abs=1e-9)
 
 
-def test_the_shapes_are_those_of_the_thesis(pasts):
+def test_the_shapes_match_the_thesis(pasts):
     assert wemm_fig3_1.judge(pasts).verdict == "agrees"
     for left, centre, right in pasts:
         assert left.alpha > 0 > centre.alpha
@@ -35,12 +35,12 @@ def test_the_shapes_are_those_of_the_thesis(pasts):
         assert abs(left.learner) <= Y
 
 
-def test_panels_in_each_others_place_turn_the_verdict(pasts):
+def test_exchanging_panels_changes_the_verdict(pasts):
     turned = wemm_fig3_1.judge([[right, left, centre] for left, centre, right in pasts])
-    assert [check.holds for check in turned.checks] == [True, False, True, False, False]  # each has its own prediction
+    assert [check.holds for check in turned.checks] == [True, False, True, False, False]  # each panel has its own prediction
 
 
-def test_a_learner_that_predicts_otherwise_is_seen(pasts):
+def test_a_learner_with_other_predictions_is_detected(pasts):
     for number in range(3):
         changed = [[replace(o, learner=o.learner + 1) if k == number else o for k, o in enumerate(past)] for past in pasts]
         assert wemm_fig3_1.judge(changed).verdict == "agrees in part"

@@ -1,4 +1,4 @@
-"""Plain, slow versions of the methods: members keep their rows, and are refitted for each prediction."""
+"""Plain, slow versions of the methods: members keep their rows and are refitted for each prediction."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def by_class(rows, labels, d):
-    """All rows, the rows of either class, and the logarithm of the odds of the second; no rows speak for it."""
+    """All rows, the rows of each class, and the log-odds of the second class, which wins ties."""
     rows, labels = np.array(rows).reshape(-1, d), np.array(labels)
     own = [rows[labels < 0], rows[labels > 0]]
     return rows, own, math.log((len(own[1]) + 1) / (len(own[0]) + 1))
@@ -30,7 +30,7 @@ def bayes(rows, labels, x, binary):
 
 
 def dwm(X, y, binary, period, shrink=0.5, least=0.01):
-    """An expert is its weight and the row from which on it has learned."""
+    """An expert is its weight and the first row that it learned."""
     experts, found = [[1.0, 0]], []
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         said = [bayes(X[start:t], y[start:t], x, binary) for _, start in experts]
@@ -77,21 +77,21 @@ def ecdd(X, y, warns, limit, ridge=0.01, weight=0.2, burn_in=30):
 
 
 def adaboost_ol(X, y, drawn, learners, rate):
-    """X is scaled and has a constant."""
+    """X is scaled and includes a constant column."""
     W, alpha, trust, found = np.zeros((learners, X.shape[1])), np.zeros(learners), np.ones(learners), []
     for t, (x, label) in enumerate(zip(X, y, strict=True), 1):
-        says = np.where(W @ x >= 0, 1.0, -1.0)
-        partial = np.where(np.cumsum(alpha * says) >= 0, 1.0, -1.0)
+        prediction_of = np.where(W @ x >= 0, 1.0, -1.0)
+        partial = np.where(np.cumsum(alpha * prediction_of) >= 0, 1.0, -1.0)
         found.append(partial[np.searchsorted(np.cumsum(trust) / trust.sum(), drawn[t - 1], side="right")])
-        margins = np.concatenate([[0.0], np.cumsum(alpha * says * label)])
+        margins = np.concatenate([[0.0], np.cumsum(alpha * prediction_of * label)])
         W += np.outer(rate / (1 + np.exp(margins[:-1])) / (1 + np.exp(label * (W @ x))) * label / (x @ x), x)
-        alpha = np.clip(alpha + 4 / math.sqrt(t) * says * label / (1 + np.exp(margins[1:])), -2, 2)
+        alpha = np.clip(alpha + 4 / math.sqrt(t) * prediction_of * label / (1 + np.exp(margins[1:])), -2, 2)
         trust = trust * np.exp(-(partial != label).astype(float))
     return np.array(found)
 
 
 def votes(betas, slope=0.5, crossing=10.0):
-    """A member's vote from its betas, the oldest first."""
+    """A member's vote from its betas, oldest first."""
     weight = 1 / (1 + np.exp(-slope * (np.arange(len(betas)) - crossing)))
     return math.log(np.sum(weight) / np.sum(weight * betas)) if np.sum(weight * betas) > 0 else math.log(1e10)
 
@@ -100,8 +100,8 @@ def learn_nse(X, y, binary, batch):
     members, betas, found = [], [], []
     for t, x in enumerate(X):
         if members:
-            says = [bayes(*member, x, binary) for member in members]
-            found.append(1.0 if np.dot([votes(np.array(b)) for b in betas], says) >= 0 else -1.0)
+            prediction_of = [bayes(*member, x, binary) for member in members]
+            found.append(1.0 if np.dot([votes(np.array(b)) for b in betas], prediction_of) >= 0 else -1.0)
         else:
             found.append(1.0 if y[:t].sum() >= 0 else -1.0)
         if (t + 1) % batch == 0:
@@ -132,14 +132,14 @@ def machine(nodes, rows, y, x, ridge, times=None):
 
 
 def addexp(rows, y, nodes, ridge, shrink=0.5, share=0.1, joins=0.05):
-    """Experts are a weight, nodes and the first row that they learned."""
+    """An expert is its weight, its nodes and the first row that it learned."""
     experts, found = [[1.0, 0, 0]], []
     for t, (x, label) in enumerate(zip(rows, y, strict=True)):
-        says = np.array([machine(nodes[place], rows[start:t], y[start:t], x, ridge) for _, place, start in experts])
+        prediction_of = np.array([machine(nodes[place], rows[start:t], y[start:t], x, ridge) for _, place, start in experts])
         weight = np.array([own for own, _, _ in experts])
-        found.append(float(weight @ says / weight.sum()))
+        found.append(float(weight @ prediction_of / weight.sum()))
         unit = max(np.ptp(y[: t + 1]), 1e-12)
-        error = np.minimum(1.0, np.abs(says - label) / unit)
+        error = np.minimum(1.0, np.abs(prediction_of - label) / unit)
         for expert, own in zip(experts, error, strict=True):
             expert[0] *= shrink**own
         if t > 0 and abs(found[-1] - label) / unit >= joins:
@@ -157,17 +157,17 @@ def addexp(rows, y, nodes, ridge, shrink=0.5, share=0.1, joins=0.05):
 
 
 def oaue(rows, y, nodes, block, ridge):
-    """Members are a place among the nodes, the first row that they learned, and the rows that they were judged on."""
+    """A member is a place among the nodes, the first row that it learned, and the rows that it was judged on."""
     members, candidate, found = [], (0, 0), []
     base, free = 0.0, list(range(1, len(nodes)))
     errors = {}
 
-    def says(member, t):
+    def prediction_of(member, t):
         place, start = member
         return machine(nodes[place], rows[start:t], y[start:t], rows[t], ridge)
 
     for t in range(len(y)):
-        own = {member: says(member, t) for member in [*members, candidate]}
+        own = {member: prediction_of(member, t) for member in [*members, candidate]}
         if members:
             weight = [1 / (base + np.mean(errors[m]) + 1e-12) for m in members]
             found.append(float(np.dot(weight, [own[m] for m in members]) / np.sum(weight)))

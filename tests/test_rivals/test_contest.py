@@ -1,4 +1,4 @@
-"""The protocol of the rivals, and its stored results."""
+"""The evaluation protocol of the rivals, and its stored results."""
 
 import json
 
@@ -31,14 +31,14 @@ def test_a_slow_method_is_run_on_fewer_subsets_over_the_same_span():
     assert contest.chosen(100, 2, slow) == list(range(10))
 
 
-def test_predictions_that_are_no_numbers_are_a_breakdown():
+def test_predictions_that_are_not_finite_are_a_breakdown():
     assert contest.score(REGRESSION, np.array([0.0, np.nan]), np.zeros(2)) is None
     assert contest.score(REGRESSION, np.array([1e200, 0.0]), np.zeros(2)) is None
     assert contest.score(REGRESSION, np.array([1.0, 0.0]), np.zeros(2)) == 0.5
     assert contest.score(CLASSIFICATION, np.array([0.0, -3.0]), np.array([1.0, 1.0])) == 0.5
 
 
-def test_what_was_measured_is_not_measured_again_and_is_gathered(tmp_path, monkeypatch):
+def test_stored_measurements_are_gathered_and_not_repeated(tmp_path, monkeypatch):
     X, y = np.arange(40.0).reshape(20, 2), np.tile([1.0, -1.0], 10)
     calls = []
 
@@ -51,7 +51,7 @@ def test_what_was_measured_is_not_measured_again_and_is_gathered(tmp_path, monke
         contest.run(task, iter([("SEA, file", X, y)]), tmp_path, [])
     first = len(calls)
     contest.run(CLASSIFICATION, iter([("SEA, file", X, y)]), tmp_path, [])
-    assert len(calls) == first == 2 * 11  # ten subsets, and rows to warm up
+    assert len(calls) == first == 2 * 11  # ten subsets and a warm-up
     content = json.loads(gathering.lines(gathering.gathered(tmp_path)))
     kept = Rivals(content).on(CLASSIFICATION, "SEA, file", X, y)["RLS"]
     assert kept.scores.tolist() == pytest.approx(

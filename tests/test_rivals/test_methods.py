@@ -1,4 +1,4 @@
-"""Every rival against a slow version of its paper; no prediction depends on its own label."""
+"""Every rival matches a slow version of its paper; no prediction depends on its own label."""
 
 import importlib.util
 import math
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::driftline.errors.DriftlineWarni
 
 
 def jumping(rows=240, seed=0, noise=0.2):
-    """Two classes whose boundary turns round twice; the third input is a word."""
+    """Two classes whose boundary is reversed twice; the third input is binary."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([rng.normal(size=(rows, 2)), rng.integers(0, 2, rows)])
     sign = np.where(np.arange(rows) // (rows // 3) % 2 == 0, 1.0, -1.0)
@@ -46,7 +46,7 @@ def curve(rows=230, seed=0):
 
 
 @pytest.mark.parametrize(("task", "name"), [(task, name) for task in ORDER for name in ORDER[task]])
-def test_a_prediction_knows_nothing_of_its_label_and_of_later_rows(task, name):
+def test_a_prediction_depends_neither_on_its_label_nor_on_later_rows(task, name):
     X, y = jumping(160) if task == CLASSIFICATION else curve(160)
     method = methods(task, "hyperplane", X, y)[name]
     if importlib.util.find_spec(MODULES.get(method.library, method.library)) is None and method.library == "capymoa":
@@ -60,7 +60,7 @@ def test_a_prediction_knows_nothing_of_its_label_and_of_later_rows(task, name):
     assert first.tolist() != second.tolist()
 
 
-def test_bayes_is_that_of_the_rows_learned():
+def test_naive_bayes_matches_a_fit_to_the_learned_rows():
     X, y = jumping(60)
     binary = naive_bayes.binary_columns(X)
     assert binary.tolist() == [False, False, True]
@@ -71,13 +71,13 @@ def test_bayes_is_that_of_the_rows_learned():
         naive_bayes.learn(count, mean, square, X[t], int(y[t] > 0))
 
 
-def test_dwm_is_its_papers():
+def test_dwm_matches_its_paper():
     X, y = jumping()
     found, _ = dwm.with_tests(X, y, np.empty((0, 0, 3)), 1, period=5)
     assert found.tolist() == plain.dwm(X, y, naive_bayes.binary_columns(X), 5).tolist()
 
 
-def test_dwm_answers_a_test_as_it_would_the_next_row():
+def test_dwm_predicts_a_test_row_like_the_next_row():
     X, y = jumping(100)
     tests = np.stack([X[20:21], X[40:41], X[60:61], X[80:81]])
     found, tested = dwm.with_tests(X, y, tests, 20)
@@ -85,16 +85,16 @@ def test_dwm_answers_a_test_as_it_would_the_next_row():
 
 
 @pytest.mark.parametrize("warns", [False, True])
-def test_ecdd_is_its_papers(warns):
+def test_ecdd_matches_its_paper(warns):
     X, y = jumping(400)
     found = (ecdd.with_warning if warns else ecdd.plain)(X, y, 0)
     assert found.tolist() == plain.ecdd(X, y, warns, ecdd.limit).tolist()
-    assert np.mean(found[300:] == y[300:]) > 0.85  # it has noticed that the boundary turned
+    assert np.mean(found[300:] == y[300:]) > 0.85  # it has adapted to the reversed boundary
 
 
 @pytest.mark.parametrize("p", [0.1, 0.2, 0.3, 0.4])
-def test_the_charts_false_signals_are_some_400_rows_apart(p):
-    """The polynomial is the paper's, and a wrong digit would show here; with p known the mean is 260 to 300 rows."""
+def test_false_signals_of_the_control_chart_are_about_400_rows_apart(p):
+    """The polynomial is the paper's; a wrong digit would show here. With known p the mean is 260 to 300 rows."""
     rng = np.random.default_rng(0)
     lengths = []
     for _ in range(300):
@@ -108,7 +108,7 @@ def test_the_charts_false_signals_are_some_400_rows_apart(p):
     assert 200 < np.mean(lengths) < 400
 
 
-def test_adaboost_ol_is_its_papers():
+def test_adaboost_ol_matches_its_paper():
     X, y = jumping()
     rows = np.column_stack([X, np.ones(len(y))])
     drawn = np.random.default_rng(1).random(len(y))
@@ -121,7 +121,7 @@ def test_an_index_is_drawn_by_its_weight():
     assert drawn == [0, 0, 2, 2]
 
 
-def test_learn_nse_is_its_papers():
+def test_learn_nse_matches_its_paper():
     X, y = jumping()
     binary = naive_bayes.binary_columns(X)
     found = learn_nse._run(X, y, binary, 20, learn_nse.SLOPE, learn_nse.CROSSING)
@@ -134,7 +134,7 @@ def test_an_old_members_vote_is_a_mean_of_its_betas():
     assert learn_nse.sigmoid_weights(30, 0.5, 10.0).sum() == pytest.approx(1.0)
 
 
-def test_the_nearest_row_is_that_of_the_library():
+def test_the_nearest_neighbour_matches_the_librarys():
     X, y = jumping(250)
     model, expected = NearestInWindow(100), []
     for x, label in zip(X, y, strict=True):
@@ -143,8 +143,8 @@ def test_the_nearest_row_is_that_of_the_library():
     assert nearest.predictions(X, y, 0).tolist() == expected
 
 
-def test_the_estimate_of_a_machines_error_is_at_least_that_of_leaving_one_out():
-    """Joachims' theorem, on rows that are scaled already: what a machine is scaled by would change with the row left out."""
+def test_the_estimated_error_of_a_support_vector_machine_is_at_least_its_leave_one_out_error():
+    """Joachims' theorem. The rows are already scaled, because the scale would otherwise change with the row left out."""
     from sklearn.svm import SVC
 
     X, y = jumping(40, noise=1.0)
@@ -156,7 +156,7 @@ def test_the_estimate_of_a_machines_error_is_at_least_that_of_leaving_one_out():
     assert 0 < wrong / len(y) <= model.estimate(len(y)) < 1
 
 
-def test_machines_are_fitted_to_the_rows_before():
+def test_support_vector_machines_are_fitted_to_earlier_rows():
     from sklearn.svm import SVC
 
     X, y = jumping(150)
@@ -169,7 +169,7 @@ def test_machines_are_fitted_to_the_rows_before():
         assert run(X, y, 0)[t] == said[0]
 
 
-def test_the_adaptive_window_has_the_least_estimate():
+def test_the_adaptive_window_has_the_smallest_estimated_error():
     X, y = jumping(300)
     batch, t = svm.batch_of(300), 275
     models = [svm.fit(X, y, t - n * batch, t, "linear") for n in (1, 2, 4, 8)]
@@ -183,7 +183,7 @@ def test_a_window_of_one_class_predicts_it():
     assert svm.fit(X, y, 30, 60, "linear").predict(X[:3]).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_bagged_machines_are_the_means_of_least_squares():
+def test_bagged_extreme_learning_machines_are_means_of_least_squares():
     X, y = curve(80)
     rows = elm.inputs(X)
     nodes = elm.drawn(bagging.MACHINES, 4, 3)
@@ -195,14 +195,14 @@ def test_bagged_machines_are_the_means_of_least_squares():
             assert found[t] == pytest.approx(np.mean(own), rel=1e-6, abs=1e-9)
 
 
-def test_addexp_is_its_papers():
+def test_addexp_matches_its_paper():
     X, y = curve(120)
     rows, nodes = elm.inputs(X), elm.drawn(3, 4, 0)
     found = addexp._run(rows, y, nodes, addexp.SHRINK, addexp.SHARE, addexp.JOINS, elm.RIDGE)
     assert found == pytest.approx(plain.addexp(rows, y, nodes, elm.RIDGE), rel=1e-5, abs=1e-6)
 
 
-def test_oaue_is_its_papers():
+def test_oaue_matches_its_paper():
     X, y = curve(150)
     rows, nodes = elm.inputs(X), elm.drawn(4, 4, 0)
     found = oaue._run(rows, y, nodes, 20, elm.RIDGE)
@@ -210,7 +210,7 @@ def test_oaue_is_its_papers():
 
 
 def test_learn_nse_for_numbers_weighs_members_by_their_losses():
-    """By hand: the second batch's error of the first member, the newcomer's own, and the mean by their votes."""
+    """By hand: both members' errors on the second batch, and the mean of predictions weighted by their votes."""
     X, y = curve(60)
     rows, batch = elm.inputs(X), 20
     nodes = elm.drawn(3, 4, 0)

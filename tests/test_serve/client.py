@@ -20,7 +20,7 @@ class Answer:
 
 
 class Client:
-    """Speaks ASGI to an application."""
+    """Calls an ASGI application."""
 
     def __init__(self, app, engine, host="127.0.0.1"):
         self.app, self.engine, self.host = app, engine, host
@@ -66,7 +66,7 @@ class Client:
 
 
 def refused(response, status, **places):
-    """Whether an answer is a problem document of a status that names these places."""
+    """Whether a response is a problem document with this status that names these places."""
     document = response.json()
     assert response.headers["content-type"] == "application/problem+json"
     assert (response.status_code, document["status"]) == (status, status), document

@@ -13,7 +13,7 @@ from tests import patience
 
 
 def lacking():
-    """Why there is no server to test with; empty where there is one."""
+    """The reason why there is no server to test with; empty if there is one."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -39,7 +39,7 @@ def _user():
 
 
 class Cluster:
-    """A server that is started and ended here."""
+    """A server that the tests start and stop."""
 
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="driftline-pg-")

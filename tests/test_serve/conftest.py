@@ -1,4 +1,4 @@
-"""Services that tests call without a socket."""
+"""Services that tests call directly, without a socket."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.test_serve.client import Client
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts services on one folder after the other; each has a client."""
+    """Returns a function that starts a service and returns its client."""
     from driftline.serve.api import Api
     from driftline.serve.engine import Engine
     from driftline.serve.limits import Limits

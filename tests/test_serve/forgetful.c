@@ -1,6 +1,6 @@
-// Stands for loss of power: keeps, beside each file of a folder, a copy that holds only what was synced.
-// LD_PRELOAD this, with FORGETFUL_FROM and FORGETFUL_TO naming the folder and the one for the copies. Writes are remembered in
-// memory and reach the copy at fsync or fdatasync; kill -9 forgets the rest.
+// Simulates a power failure: keeps, for each file of a folder, a copy that holds only what was synced.
+// LD_PRELOAD this, with FORGETFUL_FROM naming the folder and FORGETFUL_TO the folder of the copies. Writes are kept in memory
+// and reach the copy at fsync or fdatasync; kill -9 loses the rest.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

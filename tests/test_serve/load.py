@@ -11,7 +11,7 @@ CLIENTS = 16
 
 
 class Current:
-    """Connects clients to the service that runs now, if one does."""
+    """Connects clients to the service that is currently running, if any."""
 
     service = None
 
@@ -22,12 +22,12 @@ class Current:
 
 
 class Load(threading.Thread):
-    """A client that asks and tells, by ids of its own, and keeps account of what was acknowledged."""
+    """A client that predicts and learns rows under its own ids, and records what was acknowledged."""
 
     def __init__(self, connect, number, seed, keyed):
         super().__init__(daemon=True)
         self.connect, self.number, self.rng, self.keyed = connect, number, random.Random(f"{seed} {number}"), keyed
-        self.asked, self.told, self.unsure = {}, {}, []  # answers and labels by id; calls without an answer
+        self.asked, self.told, self.unsure = {}, {}, []  # answers by id, labels by id, and calls without an answer
         self.made, self.ending, self.bad = 0, False, []
 
     def run(self):
@@ -77,7 +77,7 @@ class Load(threading.Thread):
 
 
 def end(loads):
-    """Ends the clients."""
+    """Stops the clients."""
     for load in loads:
         load.ending = True
     for load in loads:
@@ -85,7 +85,7 @@ def end(loads):
 
 
 def check(loads, client, models, log):
-    """Every acknowledged call is in the log, none of it twice; answers and models have the bits of the library."""
+    """Every acknowledged call is in the log exactly once; answers and models match the library bit for bit."""
     assert [load.bad for load in loads] == [[]] * len(loads)
     account = account_of(models, log)
     answers = {one: answer for _, of_unit in account.values() for one, answer in of_unit.items()}

@@ -20,7 +20,7 @@ app(sys.argv[1:])
 
 
 class Process:
-    """``driftline serve FOLDER`` on a free port of the loopback address. It ends with the ``with`` block."""
+    """``driftline serve FOLDER`` on a free port of the loopback address; it stops at the end of the ``with`` block."""
 
     def __init__(self, folder, *options, environment=None):
         self.folder = folder
@@ -40,7 +40,7 @@ class Process:
         self._reader.start()
 
     def client(self, token=None):
-        """A connection, closed when the service ends."""
+        """A connection, closed when the service stops."""
         self.connections.append(Connection(self.port, token))
         return self.connections[-1]
 
@@ -69,19 +69,19 @@ class Process:
 
 
 class Connection:
-    """One connection that stays open."""
+    """A persistent connection."""
 
     def __init__(self, port, token=None):
         self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=patience.SECONDS)
         self.headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
 
     def call(self, method, path, body=None):
-        """The status and the answer as plain values, or bytes where it is not JSON. OSError where the service is gone."""
+        """The status and the decoded JSON, or bytes for other content. Raises OSError if the service is gone."""
         self.http.request(method, path, None if body is None else json.dumps(body), self.headers)
         answer = self.http.getresponse()
         try:
             data = answer.read()
-        except AttributeError as error:  # another thread closed the connection, its service being gone
+        except AttributeError as error:  # another thread closed the connection because the service is gone
             raise OSError("the connection was closed") from error
         return answer.status, json.loads(data) if "json" in answer.headers.get("content-type", "") else data
 

@@ -16,7 +16,7 @@ from driftline.serve.tokens import Tokens, digest_of
 from tests.test_serve.client import refused
 
 
-def test_a_row_is_predicted_waits_and_is_learned(client):
+def test_a_row_is_predicted_and_learned_when_its_label_arrives(client):
     asked = {"id": "a1", "x": {"load": 1.0}}
     assert client.post("/v1/models/m/predict", json=asked).json() == {
         "id": "a1", "prediction": 0.0, "lower": None, "upper": None,
@@ -33,7 +33,7 @@ def test_a_row_is_predicted_waits_and_is_learned(client):
     assert dl.from_bytes(exported).to_bytes() == expected.to_bytes()
 
 
-def test_intervals_come_once_they_are_earned(client):
+def test_intervals_are_given_after_enough_labels(client):
     expected, rng = dl.RLS(), np.random.default_rng(0)
     rows = [{"x": {"a": float(a)}, "y": float(2 * a + rng.normal())} for a in rng.normal(size=40)]
     assert client.post("/v1/models/m/learn", json={"rows": rows}).json() == {"learned": 40, "known": 0}
@@ -49,7 +49,7 @@ def test_intervals_come_once_they_are_earned(client):
     assert status["mae"] == pytest.approx(np.abs(run.errors).mean(), rel=1e-12)
 
 
-def test_models_are_made_once_listed_and_removed(client):
+def test_models_are_created_once_listed_and_removed(client):
     assert client.put("/v1/models/m", json={"learner": "rls", "params": {}}).status_code == 200
     assert refused(client.put("/v1/models/m", json={"learner": "rls", "level": 0.5}), 409)
     assert client.put("/v1/models/n", json={}).json()["learner"] == "auto"
@@ -73,12 +73,12 @@ def test_models_are_made_once_listed_and_removed(client):
         ([], 422, {}),
     ],
 )
-def test_a_bad_model_is_refused_with_the_field(client, body, status, places):
+def test_an_invalid_model_is_refused_and_the_field_is_named(client, body, status, places):
     assert refused(client.put("/v1/models/x", json=body), status, **places)
     assert len(client.get("/v1/models").json()["models"]) == 1
 
 
-def test_a_learner_within_a_learner(client):
+def test_a_model_may_be_a_nested_learner(client):
     config = {"learner": "kernel", "params": {"learner": {"learner": "rls", "params": {"forgetting": 0.9}}, "budget": 5}}
     assert client.put("/v1/models/k", json=config).status_code == 201
     client.post("/v1/models/k/learn", json={"x": [1.0], "y": 1.0})
@@ -114,7 +114,7 @@ BAD_ROWS = [
 
 
 @pytest.mark.parametrize(("row", "status", "places"), BAD_ROWS)
-def test_bad_rows_are_refused_with_row_and_field_and_nothing_is_learned(client, row, status, places):
+def test_invalid_rows_are_refused_by_row_and_field_and_nothing_is_learned(client, row, status, places):
     good = {"id": "good", "x": {"u": 1.0}, "y": 1.0}
     last = client.engine.last
     headers = {"content-type": "application/json"}
@@ -130,13 +130,13 @@ def test_bad_rows_are_refused_with_row_and_field_and_nothing_is_learned(client, 
 @pytest.mark.parametrize(
     "text", ["", "{", "[1", "nan", '{"x": [NaN], "y": 1}', '{"x": [1e999], "y": 1}', "\xff", "[" * 100_000, '{"rows": []}']
 )
-def test_what_is_not_json_is_refused(client, text):
+def test_text_that_is_not_json_is_refused(client, text):
     content = text.encode("latin-1")
     answer = client.post("/v1/models/m/learn", content=content, headers={"content-type": "application/json"})
     assert refused(answer, 422)
 
 
-def test_limits_are_kept(start):
+def test_limits_are_enforced(start):
     client = start(body=1000, rows=3, features=4, models=2, keys=2)
     for name in "mk":
         assert client.put(f"/v1/models/{name}", json={"learner": "rls", "keyed": name == "k"}).status_code == 201
@@ -145,7 +145,7 @@ def test_limits_are_kept(start):
     assert refused(client.post(learn, json={"x": {"a" * 150: 1.0}, "y": 1.0, "id": "b" * 1000}), 413)
     streamed = client.post(
         learn, content=(b" " * 300 for _ in range(5)), headers={"content-type": "application/json"}
-    )  # no length is announced
+    )  # no Content-Length
     assert refused(streamed, 413)
     assert refused(client.post(learn, json={"rows": [{"x": [1.0], "y": 1.0}] * 4}), 413)
     assert refused(client.post(learn, json={"x": [1.0] * 5, "y": 1.0}), 422, field="x")
@@ -202,7 +202,7 @@ def test_a_model_with_steps_forecasts(start):
     assert refused(client.post("/v1/models/m/forecast", json={"rows": ahead}), 409)
 
 
-def test_an_arrow_stream_is_a_batch(client):
+def test_a_batch_may_be_an_arrow_stream(client):
     rows = [{"id": str(n), "x": {"a": n / 7, "b": 1.0}, "y": n * 0.3} for n in range(20)]
     table = pa.table({
         "id": [row["id"] for row in rows], "y": [row["y"] for row in rows],
@@ -219,7 +219,7 @@ def test_an_arrow_stream_is_a_batch(client):
     assert refused(client.post("/v1/models/m/learn", content=b"x", headers=headers), 422)
 
 
-def test_a_page_of_another_origin_gets_nothing_without_tokens(start):
+def test_without_tokens_pages_of_another_origin_are_refused(start):
     for host, status in (("evil.example", 403), ("localhost", 200), ("127.0.0.1:8440", 200), ("[::1]:1", 200)):
         client = start(host="127.0.0.1", folder=host[:4])
         assert client.get("/v1/models", headers={"host": host}).status_code == status
@@ -227,7 +227,7 @@ def test_a_page_of_another_origin_gets_nothing_without_tokens(start):
     assert refused(body, 415)
 
 
-def test_tokens_reach_as_far_as_their_scope_and_change_without_a_restart(start, tmp_path, monkeypatch):
+def test_tokens_are_limited_to_their_scope_and_change_without_a_restart(start, tmp_path, monkeypatch):
     monkeypatch.setattr("driftline.serve.tokens._EVERY", 0.0)
     file = tmp_path / "tokens"
     file.write_text("".join(f"{digest_of(scope)} {scope} of a test\n" for scope in ("read", "write", "admin")))
@@ -257,7 +257,7 @@ def test_tokens_reach_as_far_as_their_scope_and_change_without_a_restart(start, 
     assert "fresh" not in file.read_text()
 
 
-def test_probes_metrics_and_what_is_not_there(client):
+def test_probes_and_metrics_answer_and_unknown_paths_do_not(client):
     client.post("/v1/models/m/learn", json={"x": [1.0], "y": 1.0})
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
@@ -280,7 +280,7 @@ def test_probes_metrics_and_what_is_not_there(client):
     assert refused(client.get("/v1/models"), 503)
 
 
-def test_the_contract_shows_the_definitions_that_check(client):
+def test_the_openapi_contract_shows_the_definitions_that_validate_requests(client):
     contract = client.get("/openapi.json").json()
     schemas = contract["components"]["schemas"]
     api = Api(client.engine)
@@ -292,7 +292,7 @@ def test_the_contract_shows_the_definitions_that_check(client):
     assert shown == {(path, method) for path, method in routes if path.startswith("/v1/")}
 
 
-def test_events_tell_the_status_and_alarms(client, monkeypatch):
+def test_events_report_the_status_and_alarms(client, monkeypatch):
     monkeypatch.setattr("driftline.serve.events.EVERY", 0.05)
     rng = np.random.default_rng(0)
     jump = [{"x": [1.0], "y": float(rng.normal() + 50 * (n >= 300))} for n in range(400)]
@@ -320,7 +320,7 @@ def test_events_tell_the_status_and_alarms(client, monkeypatch):
     assert (ended, left) == (b"end", 0)
 
 
-def test_a_stream_that_falls_behind_ends_and_the_next_one_tells_every_alarm(client, monkeypatch):
+def test_an_event_stream_that_falls_behind_ends_and_the_next_one_reports_every_alarm(client, monkeypatch):
     monkeypatch.setattr("driftline.serve.events.EVERY", 0.01)
     rng = np.random.default_rng(0)
     jump = [{"x": [1.0], "y": float(rng.normal() + 50 * (n >= 300))} for n in range(400)]
@@ -332,7 +332,7 @@ def test_a_stream_that_falls_behind_ends_and_the_next_one_tells_every_alarm(clie
         for start in range(0, 400, 20):
             await client.engine.call(client.engine.learn, "m", *_one(api, {"rows": jump[start : start + 20]}))
             rows = 0
-            while rows < start + 20:  # all that there is to tell was told
+            while rows < start + 20:  # until all pending events were sent
                 event = await asyncio.wait_for(anext(prompt), 60)
                 rows = json.loads(event.split(b"data: ")[1]).get("rows", 0)
         late = [event async for event in slow]

@@ -1,4 +1,4 @@
-"""Runs the commands of the page about the service, in order, in an empty folder, and checks its figures."""
+"""Runs the commands of the docs page about the service, in order, in an empty folder, and checks its numbers."""
 
 import inspect
 import json
@@ -40,7 +40,7 @@ DATABASE = "postgresql://service@db/models"
 
 
 class Reader:
-    """Someone who follows the page: types each command, and compares what is said to come."""
+    """A reader who follows the page: types each command and compares its output with the page."""
 
     def __init__(self, folder, database):
         self.folder, self.database, self.server, self.said = folder, database, None, ""
@@ -55,7 +55,7 @@ class Reader:
         self.port = free_port()
 
     def here(self, text):
-        """A command with the folders, the port and the database of this test."""
+        """The command, with the folders, port and database of this test."""
         for place in ("/etc/driftline", "/var/lib/driftline", "/backups"):
             text = text.replace(f" {place}", f" {self.folder}{place}")
         return text.replace("8440", str(self.port)).replace(DATABASE, self.database or DATABASE)
@@ -82,7 +82,7 @@ class Reader:
         self.done.append(line)
 
     def serve(self, line):
-        """Starts a service in the place of the one before."""
+        """Stops the previous service and starts a new one."""
         self.stop()
         words = re.sub(r" --port \d+", "", self.here(line).replace("0.0.0.0", "127.0.0.1"))
         command = ["bash", "-c", f"exec {words} --port {self.port}"]
@@ -98,7 +98,7 @@ class Reader:
                 time.sleep(0.05)
 
     def model(self, name, token):
-        """What the service says about a model."""
+        """The service's status of a model."""
         headers = {"authorization": f"Bearer {token}"}
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/v1/models/{name}", headers=headers)
         with urllib.request.urlopen(request) as answer:
@@ -161,7 +161,7 @@ def follow(reader, text):
 
 @pytest.fixture
 def metrics(tmp_path):
-    """The metrics of a service with a model that has learned: names with the labels that they carry."""
+    """The metrics of a service with a trained model: names with their labels."""
     engine = Engine(SqliteStore(tmp_path / "s"), Limits())
     engine.start()
     client = Client(Api(engine).app, engine)
@@ -176,7 +176,7 @@ def metrics(tmp_path):
 
 
 def used(expression):
-    """The metrics of an expression of PromQL, with the labels that are asked of them in braces."""
+    """The metrics in a PromQL expression, with the labels used in braces."""
     found = re.findall(r"(driftline_\w+)(?:\{(.*?)\})?", expression)
     return [(name, set(re.findall(r"(\w+)=", labels))) for name, labels in found]
 
@@ -198,21 +198,21 @@ def test_the_dashboard_shows_every_metric_and_no_other(metrics):
     assert len(places) == len(set(places))
 
 
-def test_the_metrics_that_the_page_names_are_there(metrics):
+def test_the_metrics_named_on_the_page_exist(metrics):
     found = used(PAGE)
     assert len(found) > 5
     for name, labels in found:
         assert labels <= metrics[name], name
 
 
-def test_the_limits_that_the_page_names_are_those_of_the_code():
+def test_the_limits_named_on_the_page_match_the_code():
     shown = [int(number.replace(",", "")) for number in re.findall(r"^\| [^|]+ \| ([\d,]+) \| [^|]*\|$", PAGE, re.MULTILINE)]
     limits = vars(Limits())
     assert sorted([*shown, limits["body"]]) == sorted(int(value) for value in limits.values())
     assert f"{limits['body'] // 2**20} MiB" in PAGE
 
 
-def test_the_unit_is_one_that_systemd_takes(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
     unit = tmp_path / "driftline.service"
@@ -221,7 +221,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path):
     assert (checked.returncode, checked.stderr) == (0, "")
 
 
-def test_the_unit_and_the_container_start_the_service_by_options_that_it_has():
+def test_the_unit_and_the_container_use_existing_options():
     patterns = {"driftline.service": r"ExecStart=(.*)", "Dockerfile": r"ENTRYPOINT \[(.*)\]\nCMD \[(.*)\]"}
     for name, pattern in patterns.items():
         found = re.search(pattern, (DOCS / "production" / name).read_text())

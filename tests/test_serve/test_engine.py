@@ -11,7 +11,7 @@ from driftline.serve.problems import Problem
 from tests.test_serve.tools import Direct, copy_of, drive, library_account, same_bits
 
 
-def test_answers_are_the_librarys_and_stay_what_they_were(tmp_path):
+def test_answers_match_the_library_and_do_not_change(tmp_path):
     rng = np.random.default_rng(1)
     with Direct(tmp_path / "a") as service:
         service.put("m", learner="rls", level=0.5)
@@ -27,7 +27,7 @@ def test_answers_are_the_librarys_and_stay_what_they_were(tmp_path):
         assert [again.predict("m", id=f"q{n}", x={"a": n, "b": 1, "c": 2})[0] for n in range(5)] == list(said.values())
 
 
-def test_a_refused_batch_learns_nothing_and_says_where(tmp_path):
+def test_a_refused_batch_learns_nothing_and_names_the_row(tmp_path):
     with Direct(tmp_path) as service:
         service.put("m", learner="rls")
         service.predict("m", id="w", x={"a": 1.0})
@@ -58,7 +58,7 @@ def test_a_learner_that_refuses_a_row_leaves_the_batch_unlearned(tmp_path):
         assert service.status("m") == before
 
 
-def test_the_same_call_again_is_known_and_another_one_is_refused(tmp_path):
+def test_a_repeated_call_gets_the_same_answer_and_a_conflicting_one_is_refused(tmp_path):
     with Direct(tmp_path) as service:
         service.put("m")
         assert service.learn("m", id="a", x={"u": 1}, y=2) == {"learned": 1, "known": 0}
@@ -73,7 +73,7 @@ def test_the_same_call_again_is_known_and_another_one_is_refused(tmp_path):
         assert service.status("m")["rows"] == 2
 
 
-def test_rows_that_wait_too_long_are_let_go_and_counted_after_a_restart_too(tmp_path, monkeypatch):
+def test_rows_pending_too_long_are_dropped_and_counted_also_after_a_restart(tmp_path, monkeypatch):
     monkeypatch.setattr(Engine, "_keep_short", lambda self: self._save(0.0))
     with Direct(tmp_path / "a", waiting=4, rows=4) as service:
         service.put("k", learner="rls", keyed=True)
@@ -140,8 +140,8 @@ def test_a_model_with_steps_learns_by_id_and_recovers(tmp_path):
 
 
 @pytest.mark.parametrize("learner", registry.regressors())
-def test_a_batch_learned_as_a_table_has_the_bits_of_its_rows(tmp_path, learner):
-    """The widest table that is learned at once, and one whose names come in another order."""
+def test_a_batch_learned_as_a_table_equals_its_rows_bit_for_bit(tmp_path, learner):
+    """The widest table that is learned in one call, and one with its names in another order."""
     rng, config = np.random.default_rng(6), {"learner": learner}
     if learner in ("kernel", "averaged", "network"):
         within = {"learner": "rls"}
@@ -180,7 +180,7 @@ def test_a_batch_learned_as_a_table_has_the_bits_of_its_rows(tmp_path, learner):
         assert one_by_one["baselines"] == pytest.approx(status["baselines"], rel=1e-12)
 
 
-def test_a_table_with_a_bad_row_is_refused_whole_and_the_row_is_named(tmp_path):
+def test_a_table_with_an_invalid_row_is_refused_whole_and_the_row_is_named(tmp_path):
     with Direct(tmp_path) as service:
         service.put("m", learner="lms", params={"rate": 0.1})
         service.learn("m", x=[1.0], y=0.0)
@@ -193,7 +193,7 @@ def test_a_table_with_a_bad_row_is_refused_whole_and_the_row_is_named(tmp_path):
         assert service.export("m") == before
 
 
-def test_the_latest_rows_are_kept_and_no_more(tmp_path):
+def test_only_the_latest_rows_are_kept(tmp_path):
     with Direct(tmp_path, entries=10**6) as service:
         service.put("m", learner="lms", params={"rate": 0.01})
         for start in range(0, 2000, 250):

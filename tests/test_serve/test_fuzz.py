@@ -44,7 +44,7 @@ HEADERS = [
     {"content-type": "text/plain"},
     {},
 ]
-# Requests for each kind of answer.
+# The number of requests for each kind of answer.
 SURE = [
     ("GET", "/v1/models/m", b"", {}),
     ("PUT", "/v1/models/n", b'{"learner": "lms"}', HEADERS[0]),
@@ -58,7 +58,7 @@ SURE = [
 
 
 def one_row(rng):
-    """A row of which any part may be wrong."""
+    """A row in which any part may be invalid."""
     row = {
         "x": rng.choice([{"a": rng.gauss(0, 1)}, [rng.gauss(0, 1)], rng.choice(VALUES)]),
         "y": rng.choice([1.0, rng.choice(VALUES)]),
@@ -99,7 +99,7 @@ def one_request(rng):
     return method, f"/v1/models/{name}{call}", data, headers
 
 
-def test_no_request_fails_and_none_that_is_refused_is_learned(tmp_path, caplog):
+def test_no_request_causes_a_server_error_and_no_refused_one_is_learned(tmp_path, caplog):
     rng = random.Random(SEED)
     engine = Engine(SqliteStore(tmp_path / "s"), Limits(rows=10, features=50, body=20_000, models=30, keys=10))
     engine.start()

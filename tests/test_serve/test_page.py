@@ -25,7 +25,7 @@ def rows(rng, start, count):
 
 
 def open_page(browser, service, width=1280, height=900, dark=False):  # noqa: F811
-    browser.call("Page.navigate", url="about:blank")  # the page before this one has no more to say
+    browser.call("Page.navigate", url="about:blank")  # stops the previous page
     browser.settle()
     browser.events.clear()
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
@@ -47,10 +47,10 @@ ALARMS = """Object.values(view.charts).map(({plot}) => stream.alarms.map(([at]) 
     if (x < left || x > left + width) return null;
     const {data} = plot.ctx.getImageData(x - 1, top + Math.round(height / 2), 3, 1);
     return [0, 4, 8].some(n => data[n] > data[n + 1] + 60 && data[n] > data[n + 2] + 60 && data[n + 3] > 0);
-}))"""  # whether the pixels of each chart are red at the alarms that it reaches
+}))"""  # whether the pixels of each chart are red at the alarms in its range
 
 
-def test_the_page_follows_a_model_and_comes_back_after_a_restart(browser, tmp_path):  # noqa: F811
+def test_the_page_follows_a_model_and_reconnects_after_a_restart(browser, tmp_path):  # noqa: F811
     rng = random.Random(0)
     with Process(tmp_path / "s") as service:
         client = service.client()
@@ -93,7 +93,7 @@ def test_the_page_follows_a_model_and_comes_back_after_a_restart(browser, tmp_pa
 
 
 @pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, True)])
-def test_nothing_sticks_out_on_narrow_screens_and_in_the_dark(browser, tmp_path, width, dark):  # noqa: F811
+def test_the_page_fits_narrow_screens_and_dark_mode(browser, tmp_path, width, dark):  # noqa: F811
     with Process(tmp_path / "s") as service:
         client = service.client()
         client.call("PUT", "/v1/models/m", {"learner": "rls"})
@@ -107,7 +107,7 @@ def test_nothing_sticks_out_on_narrow_screens_and_in_the_dark(browser, tmp_path,
         assert browser.complaints() == []
 
 
-def test_the_page_asks_for_a_token_and_shows_nothing_before(browser, tmp_path):  # noqa: F811
+def test_the_page_asks_for_a_token_before_it_shows_anything(browser, tmp_path):  # noqa: F811
     from driftline.serve.tokens import digest_of
 
     (tmp_path / "tokens").write_text(f"{digest_of('secret')} admin\n")

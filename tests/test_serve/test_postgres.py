@@ -1,4 +1,4 @@
-"""The log in PostgreSQL: recovery, two services on one database, a database that goes away."""
+"""The log in PostgreSQL: recovery, two services on one database, and a lost database."""
 
 import random
 import time
@@ -21,7 +21,7 @@ from tests.test_serve.tools import SEED, Direct, drive
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A server of our own; the tests are skipped, with the reason, where there can be none."""
+    """A private server; the tests are skipped, with the reason, if there can be none."""
     reason = lacking()
     if reason:
         pytest.skip(reason)
@@ -32,7 +32,7 @@ def cluster():
 
 @pytest.fixture
 def database(cluster):
-    """The server, without what an earlier test left."""
+    """The server, cleared of the data of earlier tests."""
     cluster.execute("DROP SCHEMA IF EXISTS driftline CASCADE")
     return cluster
 
@@ -44,7 +44,7 @@ def log_of(database):
 
 
 def store(database):
-    """A store that leads at once: the lock of a session that was closed may last a moment longer."""
+    """A store that is already the leader; the lock of a closed session may last a moment longer."""
     from driftline.serve.postgres import PostgresStore
 
     until = time.monotonic() + patience.SECONDS
@@ -60,7 +60,7 @@ def test_snapshots_and_the_log_recover_the_same_models(database, monkeypatch):
         service.put("k", learner="rls", keyed=True)
         drive(service, "k", np.random.default_rng(2), 60, ("u", "v"))
         expected = [service.export("k", key) for key in "uv"], service.status("k"), list(service.engine.models["k"].ids)
-        service.engine._save = lambda seconds: None  # ends as if it were killed
+        service.engine._save = lambda seconds: None  # stops as if killed
     with Direct(store(database)) as again:
         assert again.engine._cut > 0
         assert again.engine.log_length > 0
@@ -79,7 +79,7 @@ def test_a_damaged_entry_stops_the_start(database):
 
 
 def leader(services):
-    """The service that leads, once there is one."""
+    """Waits for a leader and returns it."""
     until = time.monotonic() + min(patience.SECONDS, 120)
     while True:
         for service in services:
@@ -89,7 +89,7 @@ def leader(services):
         time.sleep(0.05)
 
 
-def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(database, tmp_path):
+def test_after_kill_9_of_the_leader_nothing_is_lost_and_nothing_is_learned_twice(database, tmp_path):
     options = ("--store", database.address, *UNCUT)
     services = [Process(tmp_path, *options), Process(tmp_path, *options)]
     current, slowest = Current(), 0.0
@@ -120,7 +120,7 @@ def test_kill_9_of_the_leader_hands_over_with_nothing_lost_and_nothing_twice(dat
     print(f"slowest takeover {slowest:.1f} s")
 
 
-def test_a_database_that_goes_away_is_waited_for(database, tmp_path):
+def test_the_service_waits_for_a_lost_database(database, tmp_path):
     with Process(tmp_path, "--store", database.address) as service:
         client = service.client()
         client.call("PUT", "/v1/models/m", {"learner": "rls"})

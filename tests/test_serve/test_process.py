@@ -22,13 +22,13 @@ from tests.test_serve.load import CLIENTS, Current, Load, check, end
 from tests.test_serve.process import RUN, Process
 from tests.test_serve.tools import SEED, read_log
 
-UNCUT = ("--entries", "1000000000")  # the whole log stays, to be compared
+UNCUT = ("--entries", "1000000000")  # keeps the whole log, for comparison
 KILLS = int(os.environ.get("DRIFTLINE_KILLS", "4"))
 
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keyed):
-    """Clients repeat what was not acknowledged, as they should: the outcome is one account, that of the log."""
+    """Clients repeat calls that were not acknowledged, as they should; the result matches the log."""
     rng, current = random.Random(SEED), Current()
     folder = tmp_path / "service"
     loads = [Load(current, number, SEED, keyed) for number in range(CLIENTS)]
@@ -50,7 +50,7 @@ def test_kill_9_under_load_loses_nothing_and_learns_nothing_twice(tmp_path, keye
         check(loads, service.client(), *read_log(folder))
 
 
-def test_a_graceful_stop_answers_what_it_took_and_starts_again_from_snapshots(tmp_path):
+def test_a_graceful_stop_answers_accepted_calls_and_the_next_start_uses_snapshots(tmp_path):
     with Process(tmp_path) as service:
         client = service.client()
         client.call("PUT", "/v1/models/m", {"learner": "rls"})
@@ -64,7 +64,7 @@ def test_a_graceful_stop_answers_what_it_took_and_starts_again_from_snapshots(tm
         assert "driftline_log_entries 0" in service.client().call("GET", "/metrics")[1].decode()
 
 
-def test_a_stop_while_it_starts_is_heeded(tmp_path):
+def test_a_stop_during_startup_takes_effect(tmp_path):
     for _ in range(3):
         with Process(tmp_path) as service:
             assert service.stop() == 0
@@ -74,14 +74,14 @@ def test_a_stop_while_it_starts_is_heeded(tmp_path):
     ("options", "words"),
     [(["--host", "0.0.0.0"], "--tokens FILE is needed"), (["--tokens", "nowhere"], "nowhere: no such file")],
 )
-def test_it_says_why_it_does_not_start(tmp_path, options, words):
+def test_a_failed_start_states_its_reason(tmp_path, options, words):
     done = subprocess.run([sys.executable, "-c", RUN, "serve", str(tmp_path), *options], capture_output=True, text=True)
     assert done.returncode > 0
     assert words in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_tokens_are_made_and_kept_as_hashes(tmp_path):
+def test_tokens_are_stored_as_hashes(tmp_path):
     file = tmp_path / "tokens"
     made = subprocess.run(
         [sys.executable, "-c", RUN, "token", str(file), "--scope", "admin", "--name", "ci"],
@@ -95,8 +95,8 @@ def test_tokens_are_made_and_kept_as_hashes(tmp_path):
     assert made not in "".join(service.lines)
 
 
-def test_a_body_that_comes_too_slowly_is_refused_and_others_are_served(tmp_path):
-    """Half-sent bodies, with and without a rest that never comes, beside calls that are answered meanwhile."""
+def test_a_body_that_arrives_too_slowly_is_refused_and_other_calls_are_served(tmp_path):
+    """Fifty half-sent bodies are refused; meanwhile another client's call is answered."""
     with Process(tmp_path, "--timeout", "0.5") as service:
         client = service.client()
         client.call("PUT", "/v1/models/m", {"learner": "rls"})
@@ -121,8 +121,8 @@ def test_a_body_that_comes_too_slowly_is_refused_and_others_are_served(tmp_path)
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 
 
-def left(one):
-    """Whether the service closed a connection, after what it answered."""
+def is_closed_by_the_service(one):
+    """Reads what was answered until the service closes the connection; times out if it does not."""
     one.settimeout(patience.SECONDS)
     try:
         while one.recv(2**16):
@@ -133,16 +133,16 @@ def left(one):
     return True
 
 
-def test_connections_without_a_whole_head_are_closed_after_a_while(tmp_path):
+def test_connections_without_a_complete_request_head_are_closed_after_a_while(tmp_path):
     with Process(tmp_path, "--timeout", "0.5") as service:
         slow = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(3)]
         slow[1].sendall(HEALTH)
         slow[2].sendall(HEALTH + b"\r\n" + HEALTH)
-        assert all(left(one) for one in slow)
+        assert all(is_closed_by_the_service(one) for one in slow)
         assert service.client().call("GET", "/healthz")[0] == 200
 
 
-def test_a_request_that_goes_on_and_on_is_cut_off(tmp_path):
+def test_an_endless_request_is_cut_off(tmp_path):
     with Process(tmp_path) as service:
         trailer = b"Transfer-Encoding: chunked\r\nContent-Type: application/json\r\n\r\n2\r\n{}\r\n0\r\nx: "
         learn = b"POST /v1/models/m/learn HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -170,7 +170,7 @@ def test_the_longest_body_leaves_its_connection_open(tmp_path):
 
 @pytest.fixture(scope="module")
 def forgetful(tmp_path_factory):
-    """A library that forgets what was not synced; tests are skipped where no compiler makes it."""
+    """A library that forgets unsynced writes; tests are skipped if it cannot be compiled."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("needs a C compiler and LD_PRELOAD")
@@ -180,8 +180,8 @@ def forgetful(tmp_path_factory):
     return made
 
 
-def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
-    """After each kill the service goes on from a folder that holds only what it had synced."""
+def test_a_power_failure_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
+    """After each kill the service resumes from a folder that holds only what it had synced."""
     rng, current = random.Random(SEED), Current()
     loads = [Load(current, number, SEED, False) for number in range(CLIENTS)]
     folders = [tmp_path / str(number) for number in range(KILLS + 1)]
@@ -190,7 +190,7 @@ def test_loss_of_power_loses_nothing_that_was_acknowledged(tmp_path, forgetful):
     try:
         for before, after in pairwise(folders):
             for file in before.iterdir():
-                shutil.copy(file, after)  # what was on disk when this round begins
+                shutil.copy(file, after)  # the state of the disk at the start of this round
             names = {"LD_PRELOAD": str(forgetful), "FORGETFUL_FROM": str(before), "FORGETFUL_TO": str(after)}
             with Process(before, *UNCUT, environment=names) as service:
                 if before is folders[0]:

@@ -1,4 +1,4 @@
-"""The memory that the service uses for clients that do not read."""
+"""The service's memory for clients that do not read their responses."""
 
 import asyncio
 import socket
@@ -18,7 +18,7 @@ PART = 10_000
 
 
 async def endless(scope, receive, send):
-    """An answer of many parts that never ends."""
+    """An endless response in many parts."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     while True:
         await send({"type": "http.response.body", "body": bytes(PART), "more_body": True})
@@ -26,7 +26,7 @@ async def endless(scope, receive, send):
 
 
 async def held_back():
-    """How much waits for a client that asked for such an answer and reads nothing, once no more is sent to it."""
+    """The number of bytes buffered for a client that requests such a response and never reads it."""
     config = uvicorn.Config(endless, lifespan="off", log_config=None)
     config.load()
     ours, theirs = socket.socketpair()
@@ -56,5 +56,5 @@ async def cancelled(task):
     await asyncio.wait([task])
 
 
-def test_little_waits_for_a_client_that_does_not_read():
-    assert 0 < asyncio.run(held_back()) <= UNSENT + PART + 100  # and the head of a part
+def test_little_is_buffered_for_a_client_that_does_not_read():
+    assert 0 < asyncio.run(held_back()) <= UNSENT + PART + 100  # 100 for the head of a part

@@ -16,7 +16,7 @@ from tests.test_serve.tools import Direct, copy_of, drive, library_account, same
 
 
 @pytest.mark.parametrize("learner", ["rls", "auto", "lms"])
-def test_a_recovered_model_has_the_bits_of_the_library(tmp_path, learner):
+def test_a_recovered_model_matches_the_library_bit_for_bit(tmp_path, learner):
     with Direct(tmp_path / "a") as service:
         service.put("m", learner=learner)
         waiting = drive(service, "m", np.random.default_rng(0), 60)
@@ -34,8 +34,8 @@ def test_a_recovered_model_has_the_bits_of_the_library(tmp_path, learner):
 
 
 @pytest.mark.parametrize("entries", [1, 7])
-def test_snapshots_and_a_log_cut_behind_them_change_nothing(tmp_path, entries, monkeypatch):
-    """One unit at a time is saved, so that units differ in how much of the log they know."""
+def test_snapshots_and_a_log_truncated_after_them_change_nothing(tmp_path, entries, monkeypatch):
+    """One unit is saved at a time, so units include different amounts of the log."""
     monkeypatch.setattr("driftline.serve.engine._SLICE", 0.0)
     monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % entries or self._save(0.0))
     keys = ("u", "v", "w")
@@ -127,7 +127,7 @@ def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("part", ["forget", "tidy"])
-def test_no_room_for_tidying_up_does_not_end_the_service(tmp_path, monkeypatch, part):
+def test_a_disk_too_full_for_housekeeping_does_not_stop_the_service(tmp_path, monkeypatch, part):
     refused = threading.Event()
 
     def full(*_):
@@ -151,7 +151,7 @@ def test_no_room_for_tidying_up_does_not_end_the_service(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("written", [False, True])
-def test_a_store_that_is_lost_leaves_the_call_unsure_and_its_repetition_is_learned_once(tmp_path, monkeypatch, written):
+def test_a_call_during_the_loss_of_the_store_is_unsure_and_its_repetition_is_learned_once(tmp_path, monkeypatch, written):
     with Direct(tmp_path) as service:
         service.put("m", learner="rls")
         store, commit = service.engine.store, service.engine.store.commit
@@ -167,7 +167,7 @@ def test_a_store_that_is_lost_leaves_the_call_unsure_and_its_repetition_is_learn
             service.learn("m", id="a", x=[1.0], y=2.0)
         assert refused.value.status == 504
         answer, statuses = None, set()
-        while answer is None:  # until it leads again, recovered from the log
+        while answer is None:  # until it is the leader again and has recovered from the log
             try:
                 answer = service.learn("m", id="a", x=[1.0], y=2.0)
             except Problem as problem:
@@ -182,7 +182,7 @@ def test_a_second_service_on_the_folder_is_refused(tmp_path):
         SqliteStore(tmp_path)
 
 
-def test_a_log_of_another_processor_is_replayed_and_its_answers_stay(tmp_path, caplog):
+def test_a_log_from_another_processor_is_replayed_and_its_answers_are_kept(tmp_path, caplog):
     with Direct(tmp_path / "a") as service:
         service.put("m", learner="rls")
         service.learn("m", x=[1.0], y=1.0)
@@ -206,7 +206,7 @@ def test_a_log_of_another_processor_is_replayed_and_its_answers_stay(tmp_path, c
     assert "1 answers differ" in caplog.text
 
 
-def test_a_backup_of_a_running_service_holds_what_was_acknowledged(tmp_path):
+def test_a_backup_of_a_running_service_contains_all_acknowledged_calls(tmp_path):
     with Direct(tmp_path / "a") as service:
         service.put("m", learner="rls")
         drive(service, "m", np.random.default_rng(4), 30)

@@ -17,7 +17,7 @@ from tests.test_serve.tools import SEED
 
 
 def rows(*xs, y=1.0):
-    """Ten rows that repeat some features."""
+    """Ten rows that cycle through the given features."""
     return [{"x": xs[number % len(xs)], "y": y} for number in range(10)]
 
 
@@ -39,7 +39,7 @@ def bits(values):
         [*rows([1.0]), {"y": 2, "x": [3]}],
     ],
 )  # fmt: skip
-def test_a_batch_of_the_same_features_is_a_table_of_its_rows(parts):
+def test_a_batch_of_equal_features_is_read_as_a_table(parts):
     block = table_of(body(parts))
     assert len(block) == len(parts)
     for found, part in zip(block, parts, strict=True):
@@ -71,12 +71,12 @@ def test_a_batch_of_the_same_features_is_a_table_of_its_rows(parts):
         [*rows([1.0]), {"y": 1.0}],
     ],
 )
-def test_other_batches_go_row_by_row(parts):
+def test_other_batches_are_read_row_by_row(parts):
     assert table_of(body(parts)) is None
 
 
 @pytest.mark.parametrize("name", ['"a": 1.0, "a"', '"\\x"', '"\n"', '"\\ud8"'])
-def test_names_that_are_double_or_unsound_are_left_to_the_parser(name):
+def test_duplicate_or_invalid_names_are_left_to_the_parser(name):
     row = f'{{"x": {{{name}: 2.0}}, "y": 1.0}}'
     assert table_of(f'{{"rows": [{", ".join([row] * 10)}]}}'.encode()) is None
 
@@ -90,7 +90,7 @@ number = st.one_of(
 
 
 @given(st.lists(number, min_size=16, max_size=16))
-def test_numbers_have_the_bits_that_python_gives_them(texts):
+def test_numbers_are_parsed_as_python_parses_them_bit_for_bit(texts):
     pairs = list(zip(texts[::2], texts[1::2], strict=True))
     text = ", ".join(f'{{"x": {{"a": {x}}}, "y": {y}}}' for x, y in pairs)
     block = table_of(f'{{"rows": [{text}]}}'.encode())
@@ -98,13 +98,13 @@ def test_numbers_have_the_bits_that_python_gives_them(texts):
     if block is not None:
         assert bits(block.X[:, 0]) == bits(plain[::2])
         assert bits(block.y) == bits(plain[1::2])
-    else:  # beyond the range, or so small that it is rounded to zero
+    else:  # overflows, or underflows to zero
         assert any(
             np.isinf(value) or (value == 0 and text.strip("-0.eE+") != "") for value, text in zip(plain, texts, strict=True)
         )
 
 
-def test_a_damaged_batch_is_a_table_only_if_the_parser_says_the_same():
+def test_a_damaged_batch_is_read_as_a_table_only_if_the_parser_agrees():
     rng, requests, tables = random.Random(SEED), Requests(Limits()), 0
     whole = body(rows({"a": 1.5, "b\u00e9": -2}, y=3e-2))
     for _ in range(3000):

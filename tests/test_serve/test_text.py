@@ -1,4 +1,4 @@
-"""Text in the rows of a service."""
+"""Text values in rows sent to a service."""
 
 import pytest
 
@@ -8,7 +8,7 @@ import driftline as dl
 from tests.test_serve.client import refused
 
 
-def test_text_is_encoded_as_learners_do_it_and_survives_a_restart(start):
+def test_text_is_encoded_as_by_the_learners_and_survives_a_restart(start):
     rows = [{"x": {"shop": "north" if n % 3 else "south", "load": float(n % 5)}, "y": float(n % 3)} for n in range(40)]
     expected, client = dl.RLS(), start()
     client.put("/v1/models/m", json={"learner": "rls"})
@@ -17,7 +17,7 @@ def test_text_is_encoded_as_learners_do_it_and_survives_a_restart(start):
     assert client.post("/v1/models/m/learn", json={"rows": rows[20:]}).json() == {"learned": 20, "known": 0}
     for row in rows:
         expected.learn_one(row["x"], row["y"])
-    asked = {"id": "a1", "x": {"load": 2.0, "shop": "harbour"}}  # a text that was never met
+    asked = {"id": "a1", "x": {"load": 2.0, "shop": "harbour"}}  # a new text value
     said = client.post("/v1/models/m/predict", json=asked).json()["prediction"]
     assert said == expected.predict_one(asked["x"])
     client.engine.stop()
@@ -31,7 +31,7 @@ def test_text_is_encoded_as_learners_do_it_and_survives_a_restart(start):
     assert client.get("/v1/models/m/export").content == expected.to_bytes()
 
 
-def test_a_model_with_steps_takes_text(start):
+def test_a_model_with_steps_accepts_text(start):
     client, expected = start(), dl.Forecaster(dl.RLS(), steps=2)
     client.put("/v1/models/f", json={"learner": "rls", "steps": 2})
     for n in range(20):
@@ -45,7 +45,7 @@ def test_a_model_with_steps_takes_text(start):
     assert [row["prediction"] for row in said] == expected.forecast(ahead).predictions.tolist()
 
 
-def test_a_number_does_not_become_text_nor_text_a_number(client):
+def test_a_feature_cannot_change_between_number_and_text(client):
     client.post("/v1/models/m/learn", json={"x": {"u": 1.0, "shop": "north"}, "y": 1.0})
     for x, words in (
         ({"u": "one"}, "x['u'] must be a number, got 'one'"),
@@ -57,7 +57,7 @@ def test_a_number_does_not_become_text_nor_text_a_number(client):
     assert client.get("/v1/models/m").json()["rows"] == 1
 
 
-def test_texts_count_as_the_features_that_they_become(start):
+def test_limits_count_text_values_as_the_features_they_become(start):
     client = start(features=3)
     client.put("/v1/models/m", json={"learner": "rls"})
     for shop in ("north", "south", "pier"):

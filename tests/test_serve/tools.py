@@ -1,4 +1,4 @@
-"""An engine without HTTP, and the same calls made directly to the library."""
+"""An engine without HTTP, and the same calls made directly on the library."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ SEED = int(os.environ.get("DRIFTLINE_SEED", "0"))
 
 
 class Direct:
-    """An engine on a folder or a store, called as the service calls it. Limits may be given by name."""
+    """An engine on a folder or a store, called as by the service. Limits may be given by name."""
 
     def __init__(self, place: Path | Store, **limits):
         self.limits = Limits(**limits)
@@ -63,7 +63,7 @@ class Direct:
 
 
 def read_log(folder: Path):
-    """The models and the log of a folder, uncut, as its tables have them: rows for :func:`account_of`."""
+    """The models and the complete log of a folder, as rows of its tables, for :func:`account_of`."""
     database = sqlite3.connect(folder / FILE)
     assert database.execute("SELECT value FROM meta WHERE name = 'cut'").fetchone()[0] == "0"
     models = database.execute("SELECT number, name, config FROM models").fetchall()
@@ -73,14 +73,14 @@ def read_log(folder: Path):
 
 
 def library_account(folder: Path):
-    """What the library says of the calls in a folder's log; see :func:`account_of`."""
+    """The library's results for the calls in a folder's log; see :func:`account_of`."""
     return account_of(*read_log(folder))
 
 
 def account_of(models, log):
-    """What plain asks and tells give, in the order of a log: by model and key, the learner and its answers by id.
+    """Replays a log with plain calls of ask and tell: for each model and key, the learner and its answers by id.
 
-    It shares no code with the service but the library.
+    Apart from the library, it shares no code with the service.
     """
     names = {number: (name, json.loads(config)) for number, name, config in models}
     accounts, waiting = {}, {}
@@ -112,7 +112,7 @@ def rows_with_effect(body, note):
 
 
 def made_of(spec):
-    """The learner of a configuration, learners within it too."""
+    """The learner of a configuration, including nested learners."""
     if isinstance(spec, list):
         return [made_of(item) for item in spec]
     if not isinstance(spec, dict):
@@ -125,7 +125,7 @@ def same_bits(one: bytes, other: dl.Learner) -> bool:
 
 
 def drive(service, name, rng, count, keys=("",)):
-    """Questions and labels in a random order; the ids that still wait."""
+    """Predicts rows and sends labels in random order; returns the ids still pending."""
     waiting = []
     for number in range(count):
         key = {"key": str(rng.choice(keys))} if keys != ("",) else {}
@@ -142,6 +142,6 @@ def drive(service, name, rng, count, keys=("",)):
 
 
 def copy_of(folder, to):
-    """What a disk holds when the process is killed: no lock, no farewell."""
+    """Copies what is on disk when the process is killed: without its lock and without a graceful stop."""
     shutil.copytree(folder, to)
     return to

@@ -1,4 +1,4 @@
-"""replay and follow where tasks run in processes of their own: python -m tests.test_spark.cluster FOLDER."""
+"""replay and follow with tasks in separate processes: python -m tests.test_spark.cluster FOLDER."""
 
 import sys
 from pathlib import Path

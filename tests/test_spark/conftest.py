@@ -1,4 +1,4 @@
-"""One Spark session for all tests, because starting it takes longer than any of them; other processes run beside it."""
+"""One Spark session for all tests, because starting it takes longer than any of them; other processes run in parallel."""
 
 import subprocess
 import sys
@@ -32,26 +32,26 @@ def frame(spark, rows):
 
 
 @pytest.fixture(scope="session")
-def beside():
-    """One job at a time: the tests keep the other core busy."""
+def background_job():
+    """An executor for one background job at a time: the tests keep the other core busy."""
     with ThreadPoolExecutor(1) as pool:
         yield pool
 
 
 @pytest.fixture(scope="session")
-def killed(beside, rows, tmp_path_factory):
-    """The folder of a stream that was killed twice, as a future."""
+def killed(background_job, rows, tmp_path_factory):
+    """A future of the folder of a stream that was killed twice."""
     from .killing import kill_twice
     from .session import write_parts
 
     folder = tmp_path_factory.mktemp("killed")
     write_parts(rows, folder / "in", 4)
-    return beside.submit(kill_twice, folder)
+    return background_job.submit(kill_twice, folder)
 
 
 @pytest.fixture(scope="session")
-def cluster(beside, tmp_path_factory):
-    """The folder of what a cluster has done, as a future."""
+def cluster(background_job, tmp_path_factory):
+    """A future of the folder with a cluster's output."""
     from tests import patience
 
     folder = tmp_path_factory.mktemp("cluster")
@@ -61,12 +61,12 @@ def cluster(beside, tmp_path_factory):
         subprocess.run(command, check=True, timeout=patience.SECONDS)
         return folder
 
-    return beside.submit(run)
+    return background_job.submit(run)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _early(request):
-    """What runs in other processes starts before the first test, and is awaited by the last ones."""
+    """Starts the background processes before the first test; the last tests wait for them."""
     for name in ("killed", "cluster"):
         if any(name in item.fixturenames for item in request.session.items):
             request.getfixturevalue(name)

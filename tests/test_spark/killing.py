@@ -12,7 +12,7 @@ from tests import patience
 
 
 def kill_twice(folder):
-    """Once at a random moment of the first batch, and once while the sink writes the third."""
+    """Kills it once at a random moment of the first batch, and once while the sink writes the third."""
     pause = np.random.default_rng(0).uniform(0, 0.6)
     _follow_until(folder, lambda: _began(folder, 0), pause)
     written = set()
@@ -32,7 +32,7 @@ def _began(folder, batch):
 
 
 def _follow_until(folder, ready, pause=0.0):
-    """Follows the stream in a process of its own, and kills it."""
+    """Follows the stream in a separate process, and kills it."""
     command = [sys.executable, "-m", "tests.test_spark.killed", str(folder)]
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + patience.SECONDS

@@ -1,4 +1,4 @@
-"""A local Spark, and rows of sensors, for tests and for the process that a test kills."""
+"""A local Spark session and rows of sensors, for tests and for the process that a test kills."""
 
 import os
 
@@ -10,7 +10,7 @@ SCHEMA = "sensor string, t long, a double, b double, y double"
 COLUMNS = {"key": "sensor", "order": "t", "features": ["a", "b"], "label": "y"}
 
 
-QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # these processes end before better code would pay
+QUICK_TO_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # these processes end before optimised code would pay off
 
 
 def make_session(master, python):
@@ -23,7 +23,7 @@ def make_session(master, python):
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "700")
         .config("spark.driver.memory", "1g")
-        .config("spark.python.authenticate.socketTimeout", "300s")  # workers start slowly where the machine is busy
+        .config("spark.python.authenticate.socketTimeout", "300s")  # workers start slowly on a busy machine
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
@@ -39,7 +39,7 @@ def sensor_rows(count=4000, sensors=30, seed=0):
 
 
 def drifting_rows():
-    """Two of ten sensors get another slope."""
+    """The slope of two of ten sensors changes."""
     rows = sensor_rows(6000, sensors=10, seed=3)
     drifted = rows["sensor"].isin(["s3", "s8"]) & (rows["t"] >= 3000)
     rows.loc[drifted, "y"] += 6 * rows.loc[drifted, "a"]
@@ -47,7 +47,7 @@ def drifting_rows():
 
 
 def write_parts(rows, folder, parts):
-    """Files that a stream reads one by one, in the order of their times."""
+    """Writes files that a stream reads one by one, in the order of their times."""
     folder.mkdir()
     for number, part in enumerate(np.array_split(np.arange(len(rows)), parts)):
         path = folder / f"{number}.parquet"

@@ -1,4 +1,4 @@
-"""Rows, columns and checkpoints that do not fit are named on the driver, and nothing is lost."""
+"""Invalid rows, columns and checkpoints are named on the driver, and nothing is lost."""
 
 import json
 from datetime import timedelta
@@ -44,12 +44,12 @@ def stream(spark):
         ({"learner": dl.Classifier(dl.RLS()), "level": 0.9}, "level is for regressors"),
     ],
 )
-def test_columns_that_do_not_fit_are_refused_before_anything_runs(frame, change, words):
+def test_invalid_columns_are_refused_before_anything_runs(frame, change, words):
     with pytest.raises((TypeError, ValueError), match=rf"^spark\.replay: .*{words}" if "replay" not in words else words):
         replay(frame, **{"learner": dl.RLS(), **COLUMNS, **change})
 
 
-def test_rows_that_no_verb_takes(frame, rows, stream):
+def test_replay_refuses_invalid_tables(frame, rows, stream):
     for table, words in (
         (rows, "the rows must be a DataFrame of Spark, got pandas"),
         (stream, "the rows are a stream; follow is for streams"),
@@ -63,7 +63,7 @@ def test_rows_that_no_verb_takes(frame, rows, stream):
             replay(table, dl.RLS(), **COLUMNS)
 
 
-def test_what_follow_does_not_take(frame, stream):
+def test_follow_refuses_invalid_arguments(frame, stream):
     with pytest.raises(ValueError, match=r"spark\.follow: the rows are no stream; replay is for history"):
         follow(frame, dl.RLS(), **COLUMNS)
     for options, words in (
@@ -83,7 +83,7 @@ def test_what_follow_does_not_take(frame, stream):
             follow(stream, **{"learner": dl.RLS(), **COLUMNS, **options})
 
 
-def test_what_fit_does_not_take(frame):
+def test_fit_refuses_invalid_arguments(frame):
     for learner, words in (
         (dl.Auto(), "learner must be Ridge or RLS, got Auto; replay takes any learner"),
         (dl.RLS(keep_prior=True), "RLS must have a constant forgetting and keep_prior=False"),
@@ -121,7 +121,7 @@ def test_nulls_nan_and_infinity_are_named_on_the_driver(frame, rows):
         fit(with_hole(frame, "y", float("nan")), dl.RLS(), order="t", features=["a"], label="y")
 
 
-def test_rows_with_nulls_are_skipped_where_the_learner_skips_them(frame, rows):
+def test_rows_with_nulls_are_skipped_if_the_learner_skips_missing_values(frame, rows):
     holes = frame.withColumn("a", F.when(F.col("t") % 10 == 0, None).otherwise(F.col("a")))
     found = in_order(replay(holes, dl.RLS(missing="skip"), **COLUMNS))
     X = rows[["a", "b"]].copy()
@@ -151,7 +151,7 @@ def settings(learner=None, features=("a", "b"), key_type="string", **options):
         ({"buckets": 7}, "was made with the number of buckets 5, not 7; start= changes it"),
     ],
 )
-def test_another_call_cannot_go_on_with_a_checkpoint(change, words):
+def test_a_call_with_other_settings_cannot_resume_a_checkpoint(change, words):
     kept = json.dumps(settings())
     require_same("spark.follow", kept, settings())
     with pytest.raises(ValueError, match=rf"^spark\.follow: the checkpoint {words}"):
@@ -164,8 +164,8 @@ def test_a_checkpoint_in_another_format_is_refused():
         require_same("spark.follow", kept, settings())
 
 
-def test_a_checkpoint_stays_usable_after_a_call_that_does_not_fit(spark, rows, tmp_path):
-    """With 64 buckets the rows of the one key reach a bucket that is new, and the settings alone tell."""
+def test_a_checkpoint_stays_usable_after_a_call_with_other_settings(spark, rows, tmp_path):
+    """With 64 buckets the rows of the single key go to a new bucket, so only the stored settings reveal the mismatch."""
     one = rows[rows["sensor"] == "s3"].reset_index(drop=True)
     write_parts(one[:60], tmp_path / "in", 1)
     start(spark, tmp_path, buckets=1).awaitTermination()

@@ -1,4 +1,4 @@
-"""A bucket of a stream, without Spark around it."""
+"""A bucket of a stream, tested without Spark."""
 
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from driftline.spark.settings import settings_of
 
 
 @given(st.binary(max_size=50))
-def test_bytes_are_ascii_of_eight_sevenths_the_length(data):
+def test_bytes_are_encoded_as_ascii_of_eight_sevenths_the_length(data):
     text = as_text(data)
     assert text.isascii()
     assert len(text) == len(data) + -(-len(data) // 7)
@@ -34,7 +34,7 @@ def follow_call(learner=None, **options):
 
 
 def batch(rows):
-    """Of (sensor, t, a, y, id), with hashes that are the sensors' numbers."""
+    """A batch of rows (sensor, t, a, y, id), whose hashes are the sensors' numbers."""
     table = pd.DataFrame(rows, columns=["sensor", "t", "a", "y", "id"]).astype({"a": float, "y": float})
     table[HASH] = table["sensor"].str[1:].astype("int32")
     return pa.RecordBatch.from_pandas(table, preserve_index=False)
@@ -49,13 +49,13 @@ def batch(rows):
         ([("s0", 0, 1.0, None, None)], "the column 'id' has 1 null values among 1 rows"),
     ],
 )
-def test_ids_that_do_not_fit_are_named(rows, words):
+def test_invalid_ids_are_named(rows, words):
     late = follow_call(id="id")
     with pytest.raises(ValueError, match=rf"^spark\.follow: {words}"):
         late.new_bucket().run(late, batch(rows))
 
 
-def test_idle_keys_are_dropped_by_times_too():
+def test_idle_keys_can_be_dropped_by_time():
     hours = follow_call(idle=timedelta(hours=2).total_seconds())
     bucket, start = hours.new_bucket(), datetime(2026, 1, 1)
     bucket.run(hours, batch([("s0", start, 1, 1, ""), ("s1", start + timedelta(hours=1), 1, 1, "")]))
@@ -67,7 +67,7 @@ def test_idle_keys_are_dropped_by_times_too():
     assert bucket.fleet.keys_ == ["s2"]
 
 
-def test_a_bucket_that_is_divided_and_merged_is_the_same():
+def test_dividing_and_merging_a_bucket_changes_nothing():
     late = follow_call(id="id", idle=100.0)
     rng = np.random.default_rng(0)
     rows = [(f"s{i % 7}", i, rng.standard_normal(), None if i % 3 else 1.0, f"o{i}") for i in range(50)]

@@ -1,4 +1,4 @@
-"""Spark gives, bit for bit, what one fleet gives, each row once, even where it is killed."""
+"""Spark gives the results of one fleet bit for bit, and each row once, even if it is killed."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from .session import COLUMNS, SCHEMA, drifting_rows, in_order, write_parts
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Averaged(dl.RLS())], ids=repr)
-def test_replay_is_one_fleet(frame, rows, learner):
+def test_replay_equals_one_fleet(frame, rows, learner):
     found = in_order(replay(frame, learner, **COLUMNS, level=0.9))
     fleet = dl.Fleet(learner, named=True, intervals=True)
     run = fleet.run(rows["sensor"], rows[["a", "b"]], rows["y"], level=0.9)
@@ -32,7 +32,7 @@ def test_classes_are_replayed_too(frame, rows):
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.999, ridge=0.5), dl.Ridge(intercept=False)], ids=repr)
-def test_fit_is_one_learner_of_the_whole_history(frame, rows, learner):
+def test_fit_equals_one_learner_on_the_whole_history(frame, rows, learner):
     model = fit(frame, learner, order="t", features=["a", "b"], label="y")
     expected = learner.clone().fit(rows[["a", "b"]], rows["y"])
     assert type(model) is type(learner)
@@ -45,7 +45,7 @@ LATE = SCHEMA + ", order string"
 
 
 def late_rows(rows, seed=0):
-    """Each row without its label, and a later one, of the same sensor and order, that brings it and nothing else."""
+    """Each row without its label, and later a row of the same sensor and order that contains only the label."""
     rng = np.random.default_rng(seed)
     asked = rows.assign(order=[f"o{t}" for t in rows["t"]], at=rows["t"].astype(float), y=np.nan)
     told = asked.assign(y=rows["y"], at=rows["t"] + rng.uniform(0.1, 900, len(rows)), a=np.nan, b=np.nan)
@@ -54,20 +54,20 @@ def late_rows(rows, seed=0):
 
 
 def pending_predictions(late):
-    """By a Pending for each sensor."""
-    models, expected, said = {}, [], {}
+    """The predictions of a separate Pending for each sensor."""
+    models, expected, predicted = {}, [], {}
     for row in late.itertuples():
         model = models.setdefault(row.sensor, dl.Pending(dl.RLS()))
         if np.isnan(row.y):
-            said[row.order] = model.predict_one(row.order, {"a": row.a, "b": row.b})
+            predicted[row.order] = model.predict_one(row.order, {"a": row.a, "b": row.b})
         else:
             model.learn_one(row.order, row.y)
-        expected.append(said[row.order])
+        expected.append(predicted[row.order])
     return expected
 
 
-def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path):
-    """s0 is away for 2,000 rows, longer than idle; s1 for 400, which is shorter."""
+def test_idle_keys_are_dropped_and_start_again_from_scratch(spark, rows, tmp_path):
+    """s0 is absent for 2,000 rows, longer than `idle`; s1 for 400, which is shorter."""
     sensor, t = rows["sensor"], rows["t"]
     away = ((sensor == "s0") & t.between(1000, 3000)) | ((sensor == "s1") & t.between(900, 1300))
     some = rows[~away].reset_index(drop=True)
@@ -85,8 +85,8 @@ def test_keys_that_come_no_more_are_let_go_and_start_anew(spark, rows, tmp_path)
     assert set(some["sensor"][np.array(expected) != kept]) == {"s0"}
 
 
-def test_late_labels_are_learned_as_by_a_pending_for_each_key_also_in_another_number_of_buckets(spark, rows, tmp_path):
-    """The second query starts from the models of the first, and from its rows that wait: half of the labels come later."""
+def test_late_labels_are_learned_as_by_a_pending_for_each_key_also_after_rebucketing(spark, rows, tmp_path):
+    """The second query starts from the models and pending rows of the first: half of the labels arrive later."""
     late = late_rows(rows)
     old, new = tmp_path / "old", tmp_path / "new"
     options = {"schema": LATE, "id": "order", "idle": 5000}
@@ -103,7 +103,7 @@ def test_late_labels_are_learned_as_by_a_pending_for_each_key_also_in_another_nu
     assert found["y"].notna().sum() == len(rows)
 
 
-def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, killed):
+def test_a_killed_stream_gives_every_row_once(spark, rows, killed):
     folder = killed.result()
     assert not (folder / "checkpoint" / "commits" / "3").exists()
     start(spark, folder).awaitTermination()
@@ -113,8 +113,8 @@ def test_a_stream_that_is_killed_gives_every_row_once(spark, rows, killed):
     assert np.array_equal(found["prediction"], run.predictions)
 
 
-def test_a_cluster_gives_the_bits_of_one_machine_and_alarms_as_rows_of_their_own(spark, cluster):
-    """Executors are processes of their own here: they get the learner and the package as on any cluster."""
+def test_a_cluster_matches_one_machine_bit_for_bit_and_gives_alarms_as_separate_rows(spark, cluster):
+    """Executors are separate processes here: they receive the learner and the package as on any cluster."""
     folder, rows = cluster.result(), drifting_rows()
     run = dl.Fleet(dl.RLS(), named=True, alarms=True).run(rows["sensor"], rows[["a", "b"]], rows["y"])
     assert np.array_equal(in_order(spark.read.parquet(str(folder / "replayed")))["prediction"], run.predictions)

@@ -23,7 +23,7 @@ def names(folder):
 
 @pytest.fixture
 def leftover(tmp_path):
-    """A temporary file of ``a``, left by a writer that was killed."""
+    """A temporary file of ``a`` left by a killed writer."""
     subprocess.run([sys.executable, "-c", KILLED, tmp_path / "a"], check=False)
     (part,) = tmp_path.iterdir()
     assert atomic.is_sidecar(part)
@@ -77,14 +77,14 @@ def test_a_link_is_written_through(tmp_path):
     assert names(tmp_path / "there") == ["absent", "old"]
 
 
-def test_what_a_killed_writer_left_is_removed_by_the_next(leftover, tmp_path):
+def test_the_next_writer_removes_the_file_of_a_killed_one(leftover, tmp_path):
     atomic.write(tmp_path / "b", b"another file")
     assert leftover.exists()
     atomic.write(tmp_path / "a", b"new")
     assert names(tmp_path) == ["a", "b"]
 
 
-def test_a_temporary_file_that_is_being_written_is_not_swept_away(tmp_path):
+def test_a_temporary_file_in_use_is_not_removed(tmp_path):
     part = atomic.temporary(tmp_path / "a", atomic.new_token())
     with atomic.create(part):
         atomic.write(tmp_path / "a", b"new")
@@ -93,8 +93,8 @@ def test_a_temporary_file_that_is_being_written_is_not_swept_away(tmp_path):
     assert names(tmp_path) == ["a"]
 
 
-def test_without_locks_nothing_is_swept_away(leftover, tmp_path, monkeypatch):
-    """Nobody can tell then whether its writer lives."""
+def test_without_locks_no_temporary_file_is_removed(leftover, tmp_path, monkeypatch):
+    """Without locks it is unknown whether the writer is alive."""
 
     def flock(*_):
         raise OSError(atomic.errno.ENOTSUP, "no locks here")
@@ -104,7 +104,7 @@ def test_without_locks_nothing_is_swept_away(leftover, tmp_path, monkeypatch):
     assert names(tmp_path) == ["a", leftover.name]
 
 
-def test_a_temporary_file_that_is_swept_away_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+def test_a_temporary_file_removed_before_it_is_locked_is_created_again(tmp_path, monkeypatch):
     part, lock = atomic.temporary(tmp_path / "a", atomic.new_token()), atomic.lock
 
     def late(handle):

@@ -40,7 +40,7 @@ def parts(path):
 
 
 def forge(path, arrays, head, kind="learner", **meta):
-    """A file with a checksum that agrees: what someone who means harm would write."""
+    """Writes a file with a valid checksum, as an attacker would."""
     text = head if isinstance(head, str) else json.dumps({"kind": kind, "model": head})
     whole = {
         "format": "driftline",
@@ -58,7 +58,7 @@ def refuse(path, words="."):
     assert str(path) in str(error.value)
 
 
-def test_every_variant_comes_back_bit_for_bit(variant, rows, path):
+def test_every_variant_is_restored_bit_for_bit(variant, rows, path):
     X, y = rows
     variant.run(X[:100], y[:100])
     if any(callable(value) or "object at" in repr(value) for value in variant.get_params().values()):
@@ -82,7 +82,7 @@ def test_a_learner_that_has_learned_nothing_can_be_saved(learner, path):
     assert dl.load(path).n_seen_ == 0
 
 
-def test_objects_among_the_parameters_come_back(path):
+def test_objects_among_the_parameters_are_restored(path):
     for model in (
         dl.SecondOrder(time=dl.Divide([0.5, 0.9]), reset=dl.Below([0.5, 0.25]), radius=float("inf")),
         dl.SecondOrder(time=dl.Add(0.25), reset=dl.Every(7)),
@@ -115,7 +115,7 @@ def test_names_must_be_text(path):
         model.save(path)
 
 
-def test_names_of_any_text_come_back(path):
+def test_feature_names_of_any_text_are_restored(path):
     model = dl.RLS()
     names = ["", "ä", "日本", 'quote"', "new\nline", "\x00", "\U0001f600"]
     model.learn_one(dict.fromkeys(names, 1.0), 1.0)
@@ -123,7 +123,7 @@ def test_names_of_any_text_come_back(path):
     assert dl.load(path).feature_names_in_.tolist() == names
 
 
-def test_paths_are_paths_of_any_kind(model, path):
+def test_any_kind_of_path_is_accepted(model, path):
     for form in (path, str(path)):
         model.save(form)
         assert np.array_equal(dl.load(form).coef_, model.coef_)
@@ -135,7 +135,7 @@ def test_paths_are_paths_of_any_kind(model, path):
         model.save(None)
 
 
-def test_a_file_that_is_not_there_is_an_os_error(path):
+def test_a_missing_file_raises_an_os_error(path):
     with pytest.raises(FileNotFoundError):
         dl.load(path)
     with pytest.raises(FileNotFoundError, match=rf"{path.parent}: not a regular file$"):
@@ -152,8 +152,8 @@ def test_a_truncated_file_is_refused_at_every_length(model, path):
         refuse(path)
 
 
-def test_a_flipped_bit_is_noticed_wherever_it_is(model, path):
-    """Either the file is refused, or it says the same as before, as where a space in its header became another."""
+def test_a_flipped_bit_is_detected_anywhere(model, path):
+    """Either the file is refused, or its content is unchanged, for example if the bit is in a space of its header."""
     model.save(path)
     data = path.read_bytes()
     rng = np.random.default_rng(0)
@@ -169,7 +169,7 @@ def test_a_flipped_bit_is_noticed_wherever_it_is(model, path):
     assert refused > 0.9 * len(range(0, len(data), 3))
 
 
-def test_a_changed_number_is_told_by_the_checksum(model, path):
+def test_a_changed_number_is_detected_by_the_checksum(model, path):
     model.save(path)
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
@@ -263,13 +263,13 @@ def test_a_forged_head_is_refused(model, path, change):
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", "3", '"x"', "{", "{}", "[" * 100_000, '{"learner": ' + "1" * 5000 + "}"])
-def test_a_head_that_is_no_head_is_refused(model, path, text):
+def test_an_invalid_head_is_refused(model, path, text):
     model.save(path)
     forge(path, parts(path)[0], text)
     refuse(path)
 
 
-def test_a_file_that_lacks_its_head_is_refused(model, path):
+def test_a_file_without_its_head_is_refused(model, path):
     model.save(path)
     arrays, meta, _ = parts(path)
     for name in meta:
@@ -277,8 +277,8 @@ def test_a_file_that_lacks_its_head_is_refused(model, path):
         refuse(path)
 
 
-def test_many_weights_take_no_memory_before_their_matrix_is_seen(path):
-    """100,000 weights are 800 kB in the file; the matrix that belongs to them would be 40 GB."""
+def test_many_weights_take_no_memory_before_their_matrix_is_checked(path):
+    """100,000 weights take 800 kB in the file; their matrix would take 40 GB."""
     dl.Kalman().fit(np.ones((2, 2)), [1.0, 2.0]).save(path)
     arrays, _, head = parts(path)
     forge(path, {**arrays, "weights": np.zeros(100_000)}, head)
@@ -312,8 +312,8 @@ def test_a_failed_save_leaves_the_old_file_and_no_other(model, path, monkeypatch
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_a_reader_never_sees_a_part(model, path):
-    """Two versions of a model are written over each other while they are read."""
+def test_a_reader_never_sees_a_partial_file(model, path):
+    """Two versions of a model overwrite each other while the file is read."""
     other = dl.RLS(forgetting=0.5)
     other.run(np.random.default_rng(1).normal(size=(50, 40)), np.ones(50))
     model.save(path)
@@ -334,13 +334,13 @@ def test_a_reader_never_sees_a_part(model, path):
     assert widths <= {3, 40}
 
 
-def test_a_saved_file_has_the_rights_that_any_new_file_has(model, path):
+def test_a_saved_file_has_the_permissions_of_a_new_file(model, path):
     (path.parent / "plain").touch()
     model.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE((path.parent / "plain").stat().st_mode)
 
 
-def test_a_saved_model_goes_on_in_another_process(model, path, rows):
+def test_a_saved_model_resumes_in_another_process(model, path, rows):
     model.save(path)
     code = "import sys, driftline as dl; print(repr(dl.load(sys.argv[1]).predict_one([0.1, 0.2, 0.3])))"
     out = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True).stdout
@@ -375,7 +375,7 @@ IMPOSSIBLE = {
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.NLMS])
 @pytest.mark.parametrize(("name", "place", "value"), [(name, *one) for name, ones in IMPOSSIBLE.items() for one in ones])
-def test_numbers_that_no_learner_comes_to_are_refused(make, name, place, value, path, rows):
+def test_impossible_numbers_in_a_state_are_refused(make, name, place, value, path, rows):
     make().fit(*rows).save(path)
     arrays, _, head = parts(path)
     arrays[name] = arrays[name].copy()

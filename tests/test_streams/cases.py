@@ -14,7 +14,7 @@ from driftline.streams import (
     Switching,
 )
 
-ROWS = 3000  # every case has at least so many: rows from three chunks
+ROWS = 3000  # every case has at least this many rows, from three chunks
 
 CASES: dict[str, Stream] = {
     "rotating": Rotating(rate=0.01, power=0.5, noise=1.0, seed=1),

@@ -31,7 +31,7 @@ def test_rows_are_floats_of_the_promised_shape(stream):
 
 
 @every_stream
-def test_the_same_rows_come_each_time_and_from_an_equal_stream(stream):
+def test_a_stream_and_its_equals_give_the_same_rows_each_time(stream):
     rows = stream.take(ROWS)
     assert equal(rows, stream.take(ROWS))
     assert equal(rows, copy.deepcopy(stream).take(ROWS))
@@ -47,7 +47,7 @@ def test_a_short_take_is_the_beginning_of_a_long_one(stream):
 @every_stream
 @settings(max_examples=15)
 @given(size=st.integers(1, ROWS))
-def test_blocks_of_any_size_are_the_rows_of_take(stream, size):
+def test_blocks_of_any_size_give_the_rows_of_take(stream, size):
     taken = 0
     X, y = stream.take(ROWS)
     for X_block, y_block in itertools.islice(stream.blocks(size), ROWS // size):
@@ -79,7 +79,7 @@ def test_a_finite_stream_ends_in_blocks_and_in_iteration_with_its_last_row(strea
 
 
 @every_stream
-def test_what_the_caller_does_to_the_rows_stays_with_the_caller(stream):
+def test_changing_returned_rows_does_not_change_the_stream(stream):
     X, y = stream.take(1500)
     kept = X.copy(), y.copy()
     X[:], y[:] = 0, 0
@@ -132,7 +132,7 @@ def test_another_seed_gives_other_rows_of_the_same_kind(stream):
 
 
 @every_stream
-def test_repr_says_all_and_equal_streams_are_equal(stream):
+def test_repr_rebuilds_the_stream_and_equal_streams_are_equal(stream):
     twin = eval(repr(stream), vars(__import__("driftline").streams))
     assert twin == stream
     assert hash(twin) == hash(stream)
@@ -147,7 +147,7 @@ def test_a_pickled_stream_is_small_and_the_same(stream):
     assert equal(pickle.loads(packed).take(ROWS), rows)
 
 
-def test_repr_names_only_what_is_not_default():
+def test_repr_shows_only_parameters_that_are_not_default():
     assert repr(Rotating()) == "Rotating()"
     assert repr(Rotating(rate=0.5, seed=3)) == "Rotating(rate=0.5, seed=3)"
     assert repr(SEA() + SEA(seed=1)) == "Concat(SEA(), SEA(seed=1))"
@@ -191,11 +191,11 @@ def test_a_wrong_argument_is_named_with_its_rule(call, message):
         call(SEA())
 
 
-def test_only_streams_are_added():
+def test_only_streams_can_be_added():
     with pytest.raises(TypeError, match="unsupported operand"):
         SEA() + 3
 
 
-def test_numpy_numbers_are_numbers():
+def test_numpy_numbers_are_accepted():
     assert len(SEA(rows=np.int64(10)).take(np.int32(4))[1]) == 4
     assert isinstance(SEA(), Stream)

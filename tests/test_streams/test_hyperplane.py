@@ -6,7 +6,7 @@ from tests.test_streams.statistics import assert_covariance, assert_normal, asse
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_nine_stages_of_ten_thousand_rows(task):
+def test_a_hyperplane_has_nine_stages_of_ten_thousand_rows(task):
     stream = Hyperplane(task=task)
     X, _ = stream.take()
     assert X.shape == (90_000, 10)
@@ -29,13 +29,13 @@ def test_directions_are_uniform_on_the_sphere():
         assert_uniform(column, -1, 1)
 
 
-def test_regression_has_the_noise_that_was_asked_for():
+def test_regression_has_the_requested_noise():
     stream = Hyperplane(task="regression", noise=0.3, seed=2)
     X, y = stream.take()
     assert_normal(y - (X * stream.weights).sum(axis=1), 0.3)
 
 
-def test_classes_are_balanced_and_flipped_at_the_rate_that_was_asked_for():
+def test_classes_are_balanced_and_flipped_at_the_requested_rate():
     stream = Hyperplane(label_noise=0.2, seed=3)
     X, y = stream.take()
     assert_share(y > 0, 0.5)

@@ -13,7 +13,7 @@ def follows(b, X, y):
     return (X[:, 0] + X[:, 1] <= b) == (y > 0)
 
 
-def test_a_sum_has_the_rows_of_the_parts_in_turn():
+def test_a_sum_has_the_rows_of_its_parts_in_turn():
     parts = SEA(rows=1500, seed=1), SEA(rows=10, seed=2), SEA(rows=1100, seed=3)
     stream = parts[0] + parts[1] + parts[2]
     assert stream == Concat(*parts)
@@ -24,7 +24,7 @@ def test_a_sum_has_the_rows_of_the_parts_in_turn():
         assert np.array_equal(y[start : start + len(part)], part.take()[1])
 
 
-def test_a_sum_knows_its_weights_and_may_go_on_for_ever():
+def test_a_sum_has_weights_and_may_be_infinite():
     slow, fast = Rotating(rate=0.001), Switching(rate=0.5, every=20, seed=1)
     stream = slow.first(700) + fast
     assert stream.length is None
@@ -35,7 +35,7 @@ def test_a_sum_knows_its_weights_and_may_go_on_for_ever():
 
 
 @pytest.mark.parametrize(("t", "b"), [(0, 3), (999, 3), (1000, 12), (1500, 12)])
-def test_holdout_of_a_sum_is_that_of_the_part(t, b):
+def test_holdout_of_a_sum_comes_from_the_part_of_its_row(t, b):
     assert follows(b, *(LOW.first(1000) + HIGH).holdout(t, 1000)).all()
 
 
@@ -62,8 +62,8 @@ def test_a_gradual_join_mixes_only_within_its_window(shape):
 
 
 @pytest.mark.parametrize("shape", ["linear", "sigmoid"])
-def test_the_chance_of_the_new_stream_grows_as_its_shape_says(shape):
-    """Over 400 seeds, in ten parts of the window."""
+def test_the_probability_of_the_new_stream_follows_the_shape(shape):
+    """Estimated from 400 seeds, in ten parts of the window."""
     width = 200
     streams = [Join(LOW, HIGH, at=50, width=width, shape=shape, seed=seed) for seed in range(400)]
     chosen = np.array([stream._chosen(0, 300, ()) for stream in streams])
@@ -79,7 +79,7 @@ def test_the_chance_of_the_new_stream_grows_as_its_shape_says(shape):
 
 
 def test_holdout_of_a_gradual_join_is_the_mixture_of_its_row():
-    """Sums between 3 and 12 tell which of the two streams a row came from."""
+    """For sums between 3 and 12 the label shows which of the two streams a row came from."""
     stream = Join(LOW, HIGH, at=100, width=1000)
     for t in (99, 100, 300, 600, 1099, 1100):
         X, y = stream.holdout(t, 20_000)
@@ -89,7 +89,7 @@ def test_holdout_of_a_gradual_join_is_the_mixture_of_its_row():
         assert_share(new, stream.chance(t))
 
 
-def test_weights_of_a_gradual_join_are_those_of_the_chosen_stream():
+def test_weights_of_a_gradual_join_come_from_the_chosen_stream():
     stream = Join(Rotating(rate=0.01), Switching(rate=0.02, every=30, seed=1), at=100, width=400)
     X, y = stream.take(900)
     assert np.allclose(y, (X * stream.weights).sum(axis=1))
@@ -134,7 +134,7 @@ def test_the_concept_of_a_repetition_stays():
     assert np.array_equal(thrice.weights, np.tile(once.weights, (3, 1)))
 
 
-def test_choices_within_a_repeated_join_are_made_anew():
+def test_each_repetition_of_a_join_makes_new_random_choices():
     X, _ = Repeat(Join(LOW, HIGH, at=0, width=500).first(500), times=2).take()
     joined = Join(LOW, HIGH, at=0, width=500)
     assert not np.array_equal(joined._chosen(0, 500, ()), joined._chosen(0, 500, (1,)))
@@ -158,6 +158,6 @@ def test_choices_within_a_repeated_join_are_made_anew():
         (lambda: Repeat(Rotating()), ValueError, r"Repeat: stream must be finite, such as .first\(rows\), got Rotating"),
     ],
 )
-def test_what_does_not_fit_is_refused(join, error, message):
+def test_incompatible_streams_are_refused(join, error, message):
     with pytest.raises(error, match=message):
         join()

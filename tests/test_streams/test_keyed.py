@@ -11,7 +11,7 @@ def test_no_two_keys_share_their_numbers():
     assert len(firsts) == 3 * len(keys)
 
 
-def test_uniforms_are_one_table_however_they_are_cut():
+def test_uniforms_do_not_depend_on_how_they_are_cut():
     table = uniforms(5, (COINS, 2), 0, 3 * CHUNK + 7, 3)
     assert_uniform(table.ravel(), 0, 1)
     for start, stop in ((0, 0), (0, 1), (CHUNK - 1, CHUNK + 1), (10, 2 * CHUNK), (CHUNK, CHUNK), (2 * CHUNK, 3 * CHUNK + 7)):

@@ -15,7 +15,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("kind", PUBLISHED)
-def test_the_means_are_those_of_the_published_files(kind):
+def test_the_means_match_the_published_files(kind):
     stream = MovingGaussians(kind=kind)
     for t, means in PUBLISHED[kind].items():
         assert np.array_equal(stream.means(t), means)
@@ -24,7 +24,7 @@ def test_the_means_are_those_of_the_published_files(kind):
 
 @pytest.mark.parametrize("kind", ["1CDT", "2CDT", "1CHT", "2CHT"])
 def test_translations_go_one_step_at_a_time_there_and_back(kind):
-    """The kind's name says it: one class or two (1C, 2C), along the diagonal or horizontally (DT, HT)."""
+    """The name states the kind: one class or two (1C, 2C), along the diagonal or horizontally (DT, HT)."""
     stream = MovingGaussians(kind=kind)
     means = np.array([stream.means(t) for t in range(0, 16_000, 400)])
     steps = np.diff(means, axis=0)
@@ -36,7 +36,7 @@ def test_translations_go_one_step_at_a_time_there_and_back(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_lie_around_the_mean_of_their_class_in_every_step(kind):
+def test_rows_are_centred_on_the_mean_of_their_class_in_every_step(kind):
     stream = MovingGaussians(kind=kind, seed=1)
     X, y = stream.take()
     assert_share(y > 0, 0.5)
@@ -59,8 +59,8 @@ def test_the_inputs_of_a_class_are_independent(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("t", [0, 399, 400, 9000])
-def test_holdout_is_as_hard_to_tell_apart_as_the_means_of_its_row_say(kind, t):
-    """The best rule is the nearer mean; it is right with probability Phi(distance / (2 deviation))."""
+def test_the_classes_of_a_holdout_overlap_as_the_means_of_its_row_imply(kind, t):
+    """The best classifier chooses the nearer mean; it is right with probability Phi(distance / (2 deviation))."""
     stream = MovingGaussians(kind=kind, seed=3)
     X, y = stream.holdout(t, 20_000)
     means = stream.means(t)
@@ -83,6 +83,6 @@ def test_unimodal_classes_face_each_other_and_go_around_once(kind):
     assert MovingGaussians(kind=kind, rows=len(stream) + 1).means(len(stream)) == pytest.approx(means[0], abs=1e-12)
 
 
-def test_the_kinds_are_those_of_the_annotation():
+def test_the_kinds_match_the_type_annotation():
     assert all(MovingGaussians(kind=kind).length == KINDS[kind].rows for kind in KINDS)
     assert [len(MovingGaussians(kind=kind)) for kind in ("1CDT", "UG-2C-2D", "UG-2C-5D")] == [16_000, 100_000, 200_000]

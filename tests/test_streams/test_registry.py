@@ -22,7 +22,7 @@ def test_every_source_can_be_made_by_its_name():
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_defaults_make_a_stream_that_can_be_taken(name):
+def test_the_defaults_make_a_working_stream(name):
     stream = make(name, seed=5)
     assert stream.seed == 5
     assert len(stream.take(50)[1]) == 50
@@ -37,8 +37,8 @@ def test_every_stream_is_a_frozen_dataclass_with_an_example(cls):
     assert ">>>" in cls.__doc__
 
 
-def test_the_page_has_the_table_and_every_stream():
-    """Run ``python -m driftline.streams`` and put what it prints into the page."""
+def test_the_docs_page_has_the_table_and_every_stream():
+    """If this fails, run ``python -m driftline.streams`` and paste its output into the page."""
     page = PAGE.read_text(encoding="utf-8")
     assert table() in page
     for cls in public(Stream):

@@ -44,7 +44,7 @@ def test_noise_is_the_variance_around_the_target(noise):
 def test_the_target_turns_by_rate_times_t_to_the_minus_power(power, unit):
     stream = Rotating(rate=0.3, power=power, unit=unit)
     stream.take(20_000)
-    rows = np.arange(1, 20_001, dtype=np.longdouble)  # in double precision, this sum itself is wrong by 2e-9
+    rows = np.arange(1, 20_001, dtype=np.longdouble)  # in double precision the sum would be off by 2e-9
     angle = np.cumsum(0.3 * rows**-power * (np.pi / 180 if unit == "deg" else 1)).astype(float)
     assert np.allclose(stream.weights[:, 0], np.cos(angle), rtol=0, atol=1e-10)
     assert np.allclose(stream.weights[:, 1], np.sin(angle), rtol=0, atol=1e-10)
@@ -52,7 +52,7 @@ def test_the_target_turns_by_rate_times_t_to_the_minus_power(power, unit):
 
 
 @pytest.mark.parametrize("power", [0.01, 0.5, 1 - 1e-9, 1.0, 1.5, 3.0])
-def test_sums_of_powers_agree_with_adding_up(power):
+def test_sums_of_powers_match_explicit_summation(power):
     n = np.array([1, 2, EXACT - 1, EXACT, EXACT + 1, 2 * EXACT, 200_000])
     plain = np.cumsum(np.arange(1, 200_001, dtype=np.longdouble) ** -np.longdouble(power))[n - 1]
     assert sums_of_powers(n, power) == pytest.approx(plain.astype(float), rel=1e-14)

@@ -24,14 +24,14 @@ def test_without_noise_the_sum_decides_in_every_row_of_a_stage(stage, b):
 
 @pytest.mark.parametrize(("stage", "b"), list(enumerate(THRESHOLDS)))
 @pytest.mark.parametrize("label_noise", [0.0, 0.1, 0.3])
-def test_the_share_of_positive_labels(stage, b, label_noise):
-    """The triangle x1 + x2 <= b has the share b^2 / 200 of the square; flips pull it towards one half."""
+def test_the_share_of_positive_labels_matches_its_formula(stage, b, label_noise):
+    """The triangle x1 + x2 <= b has b^2 / 200 of the square's area; flipped labels pull the share towards one half."""
     _, y = SEA(label_noise=label_noise, seed=3).take()
     positive = b**2 / 200
     assert_share(y[stage * 12_500 : (stage + 1) * 12_500] > 0, positive * (1 - label_noise) + (1 - positive) * label_noise)
 
 
-def test_labels_are_flipped_wherever_the_row_lies():
+def test_labels_are_flipped_independently_of_the_inputs():
     X, y = SEA(seed=4).take()
     b = np.repeat(THRESHOLDS, 12_500)
     flipped = (X[:, 0] + X[:, 1] <= b) != (y > 0)
@@ -47,7 +47,7 @@ def test_holdout_has_the_threshold_of_its_row(t):
     assert np.array_equal(y > 0, X[:, 0] + X[:, 1] <= THRESHOLDS[t // 12_500])
 
 
-def test_stages_that_do_not_divide_the_rows_are_all_there():
+def test_stages_that_do_not_divide_the_rows_all_occur():
     X, y = SEA(thresholds=(1, 19, 5), rows=1000, label_noise=0).take()
     for stage, b in enumerate((1, 19, 5)):
         rows = slice(-(-stage * 1000 // 3), -(-(stage + 1) * 1000 // 3))

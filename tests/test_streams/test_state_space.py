@@ -19,7 +19,7 @@ def test_the_defaults_are_the_setting_of_the_paper():
 
 @pytest.mark.parametrize("decay", [0.0, 0.1, 0.9])
 def test_inputs_follow_the_recursion_from_row_to_row_also_between_chunks(decay):
-    """x_t+1 - decay x_t is the shock: uniform in [-1, 1], and independent of the past."""
+    """The shock x_t+1 - decay x_t is uniform in [-1, 1] and independent of the past."""
     X, _ = StateSpace(d=10, decay=decay, seed=1).take(T)
     shocks = X[1:] - decay * X[:-1]
     assert np.abs(shocks).max() <= 1 + 1e-12
@@ -31,21 +31,21 @@ def test_inputs_follow_the_recursion_from_row_to_row_also_between_chunks(decay):
 
 
 @pytest.mark.parametrize("decay", [0.1, 0.6])
-def test_inputs_have_the_variance_and_the_memory_of_the_closed_form(decay):
+def test_inputs_have_the_variance_and_autocorrelation_of_the_closed_form(decay):
     X, _ = StateSpace(d=10, decay=decay, seed=2).take(T)
     variance = 1 / (3 * (1 - decay**2))
-    # Rows that depend on one another are worth fewer: (1 - decay) / (1 + decay) of them.
+    # The effective sample size of autocorrelated rows is smaller by the factor (1 - decay) / (1 + decay).
     error = 5 * variance * np.sqrt(2 / (10 * T) * (1 + decay) / (1 - decay))
     for lag in range(5):
         assert abs((X[lag:] * X[: T - lag]).mean() - variance * decay**lag) < error
 
 
-def test_the_first_row_has_a_past_too():
+def test_the_first_row_is_already_stationary():
     firsts = np.concatenate([StateSpace(d=10, decay=0.9, seed=seed).take(1)[0][0] for seed in range(300)])
     assert np.mean(firsts**2) == pytest.approx(1 / (3 * (1 - 0.81)), rel=0.15)
 
 
-def test_weights_begin_with_variance_1_and_jump_by_the_variance_that_was_asked_for():
+def test_weights_begin_with_variance_1_and_jump_by_the_requested_variance():
     stream = StateSpace(d=10, every=1, jump=0.1, seed=3)
     stream.take(20_000)
     assert_normal(np.diff(stream.weights, axis=0).ravel(), 0.1)
@@ -70,7 +70,7 @@ def test_holdout_has_the_weights_of_its_row_and_independent_rows(t):
     assert_normal(y - X @ stream._target(np.array([t]))[0], 0.02)
 
 
-def test_weights_do_not_depend_on_what_was_asked_for_first():
+def test_weights_do_not_depend_on_the_order_of_requests():
     late, early = StateSpace(d=10, every=3), StateSpace(d=10, every=3)
     late.holdout(3000, 1)
     late.take(2000)

@@ -25,7 +25,7 @@ def make(request):
     return FRAMES[request.param]
 
 
-def test_a_frame_is_its_table_with_names(make, family, rows):
+def test_a_frame_equals_its_array_with_names(make, family, rows):
     X, y = rows
     framed, plain = dl.checks.tools.fresh(family), dl.checks.tools.fresh(family)
     assert np.array_equal(framed.run(make(X), y).predictions, plain.run(X, y).predictions)
@@ -47,8 +47,8 @@ def test_a_frame_in_small_blocks_gives_the_same_results(make, rows, in_blocks_of
         assert np.array_equal(run.resets, wanted.resets)
 
 
-def test_small_blocks_are_really_taken(rows, in_blocks_of, monkeypatch):
-    """Otherwise the tests of blocks would show nothing."""
+def test_small_blocks_are_really_used(rows, in_blocks_of, monkeypatch):
+    """Otherwise the tests of blocks would prove nothing."""
     sizes, replay = [], dl.RLS._replay_block
 
     def spy(self, block, *arguments):
@@ -76,7 +76,7 @@ def test_columns_in_another_order_or_with_other_names_are_refused(make, rows):
     assert dl.checks.tools.same(before, model.__getstate__())
 
 
-def test_numbers_of_every_column_type_are_numbers(rows):
+def test_every_numeric_column_type_is_accepted(rows):
     _, y = rows
     whole = np.random.default_rng(3).integers(0, 2, size=(200, 3))
     wanted = dl.RLS().run(whole.astype(float), y).predictions
@@ -130,7 +130,7 @@ def test_frames_that_are_not_in_memory_are_refused_by_name():
         dl.RLS().run(pd.DataFrame({"a": []}), [])
 
 
-def test_columns_named_by_numbers_have_no_names(rows):
+def test_columns_named_by_numbers_count_as_unnamed(rows):
     X, y = rows
     model = dl.RLS()
     model.run(pd.DataFrame(X), y)
@@ -158,7 +158,7 @@ class Wrapped:
         return np.asarray(self.values, dtype=dtype)
 
 
-def test_anything_with_array_is_an_array(rows):
+def test_anything_with_dunder_array_is_an_array(rows):
     X, y = rows
     wanted = dl.RLS().run(X, y).predictions
     for form in (Wrapped(X), memoryview(X), X.tolist()):

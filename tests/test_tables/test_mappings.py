@@ -96,7 +96,7 @@ def test_names_come_from_a_frame_too(rows):
         model.predict(pd.DataFrame(X, columns=list("abc")))
 
 
-def test_rows_without_names_and_mappings_are_not_mixed_by_guessing(rows):
+def test_mixing_mappings_and_rows_without_names_is_refused(rows):
     model = dl.RLS()
     model.run(*rows)
     with pytest.raises(ValueError, match=r"RLS\.predict_one: x is a mapping, but RLS learned from features without names"):
@@ -130,7 +130,7 @@ class Vandal:
 
 
 def test_keys_that_empty_the_mapping_while_it_is_read_do_no_harm(model):
-    """The look-up runs the key's Python code in the middle of native code."""
+    """The lookup runs the key's Python code in the middle of native code."""
     for t in range(200):
         row = {"a": t * 0.001}
         row[Vandal(row)] = t * 0.002

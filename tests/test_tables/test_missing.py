@@ -108,7 +108,7 @@ def test_incomplete_mappings_are_skipped_and_add_no_name():
 
 
 def test_the_first_row_that_counts_sets_wemms_ridge(rows):
-    """Its default comes from the first row; a skipped row, or one of weight 0, must not decide it."""
+    """Its default comes from the first row; a skipped row or one of weight 0 must not set it."""
     X, y = rows
     wanted = dl.WEMM()
     wanted.run(X[2:], y[2:])
@@ -148,10 +148,10 @@ def test_missing_can_change_while_a_model_learns(learner, rows):
 @pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
 @given(data=st.data(), dtype=st.sampled_from(["float64", "float32"]), features=st.integers(1, 9))
 @settings(max_examples=15)
-def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, data, dtype, features):
-    """Whatever the pattern of holes: the state is that of the whole rows alone, and every row with an x is predicted.
+def test_rows_with_missing_values_or_without_weight_leave_no_trace(make, data, dtype, features):
+    """For any pattern of missing values: the state depends on complete rows alone, and every row with an x is predicted.
 
-    Learners that look back on earlier rows and labels keep the place of a row that misses a value: they are compared with
+    Learners that use earlier rows and labels keep the place of a row with a missing value: they are compared with
     the same rows one by one.
     """
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -187,7 +187,7 @@ def test_rows_without_all_their_values_or_without_weight_leave_no_trace(make, da
 
 @pytest.mark.parametrize("row", [0, 1, 50, 199])
 @pytest.mark.parametrize("kind", [dl.RLS, dl.Kalman, dl.NLMS])
-def test_the_place_of_a_bad_value_is_named_and_nothing_is_learned(kind, rows, row):
+def test_a_bad_value_is_named_by_row_and_column_and_nothing_is_learned(kind, rows, row):
     X, y = rows
     model = kind().fit(X, y)
     before = pickle.dumps(model)

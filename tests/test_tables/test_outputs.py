@@ -1,4 +1,4 @@
-"""A run as a frame of the user's library."""
+"""Runs as frames of the user's library."""
 
 import sys
 
@@ -63,7 +63,7 @@ def test_the_index_of_a_pandas_frame_is_kept():
         run.to_frame(table[1:])
 
 
-def test_without_a_frame_the_first_library_that_is_imported_is_used(monkeypatch):
+def test_without_a_frame_the_first_imported_library_is_used(monkeypatch):
     X, y = stream(20)
     run = dl.RLS().run(X, y)
     assert run.frames is None

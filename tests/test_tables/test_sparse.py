@@ -77,7 +77,7 @@ def test_one_row_at_a_time_equals_the_run_to_the_last_bit(make):
     assert_same_state(in_pieces, at_once)
 
 
-def test_looking_at_the_weights_changes_nothing(make):
+def test_reading_the_weights_changes_nothing(make):
     X, y = sparse_stream(4)
     looked, plain = make(), make()
     for t in range(40):
@@ -187,13 +187,13 @@ def test_another_width_is_refused(make, width):
             act()
 
 
-def test_two_rows_are_not_one():
+def test_two_rows_are_refused_where_one_is_expected():
     with pytest.raises(ValueError, match=r"NLMS\.learn_one: x must be one row, got the shape \(2, 3\)"):
         dl.NLMS().learn_one(sp.csr_array((2, 3)), 1.0)
 
 
 @pytest.mark.parametrize("make", SECOND_ORDER.values(), ids=SECOND_ORDER)
-def test_second_order_learners_say_that_they_take_dense_rows(make):
+def test_second_order_learners_say_that_they_need_dense_rows(make):
     X, y = sparse_stream(9, d=4)
     model = make()
     name = type(model).__name__
@@ -238,8 +238,8 @@ def test_rows_near_the_ends_of_the_range_are_learned_like_dense_ones(scale):
         close(make().run(X * scale, y).predictions, make().run(X.toarray() * scale, y).predictions, 1e-10)
 
 
-def test_shares_that_vanish_keep_their_digits():
-    """EG± whose whole weight moves from one feature to the next, far beyond the precision of a running sum."""
+def test_vanishing_weights_keep_their_digits():
+    """EG± moves its whole weight from one feature to the next, far beyond the precision of a running sum."""
     d, rate, norm = 6, 0.375, 4.0
     X = np.zeros((540, d))
     X[np.arange(540), np.arange(540) // 15 % d] = np.where(np.arange(540) % 15 < 12, 8.0, -8.0)

@@ -28,8 +28,8 @@ def mypy(*files):
     return run.returncode, run.stdout + run.stderr
 
 
-def test_a_users_file_with_every_public_name_is_sound_and_constructors_show_parameters_alone(tmp_path):
-    """One run for both: most of it is spent on the library itself."""
+def test_a_users_file_with_every_public_name_type_checks_and_constructors_show_only_parameters(tmp_path):
+    """One mypy run for both, because most of its time is spent on the library."""
     shown = tmp_path / "shown.py"
     imports = [f"from {cls.__module__} import {cls.__name__}\n" for cls in CLASSES]
     shown.write_text("".join(imports) + "".join(f"reveal_type({cls.__name__})\n" for cls in CLASSES))
@@ -42,11 +42,11 @@ def test_a_users_file_with_every_public_name_is_sound_and_constructors_show_para
             found, name = re.match(r"def \((.*)\) -> [\w.]+\.(\w+)", one).groups()
             names[name] = set(re.findall(r"(?:^|, )(\w+): ", found))
     expected = {cls.__name__: set(cls._params) for cls in CLASSES}
-    expected["AutoWithExperts"] = {"experts"} | expected["Auto"]  # what Auto(experts=...) gives
+    expected["AutoWithExperts"] = {"experts"} | expected["Auto"]  # the result of Auto(experts=...)
     assert names == expected
 
 
-def test_the_users_file_uses_every_public_name_but_the_learners_and_runs():
+def test_the_users_file_uses_every_public_name_except_learners_and_runs():
     """A new learner needs no line there: the test above checks the types of every learner's constructor."""
     text = USER.read_text(encoding="utf-8")
     others = set(dl.__all__) - {cls.__name__ for cls in registry.learners().values()}
@@ -58,7 +58,7 @@ def test_the_users_file_uses_every_public_name_but_the_learners_and_runs():
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
-def test_signatures_have_the_parameters_with_their_defaults(cls):
+def test_signatures_show_the_parameters_and_their_defaults(cls):
     for signature in (inspect.signature(cls), inspect.signature(cls.__init__, follow_wrapped=False)):
         parameters = {name: shown.default for name, shown in signature.parameters.items() if name != "self"}
         assert parameters == {name: param.default for name, param in cls._params.items()}

@@ -85,7 +85,7 @@ def composed(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
 
 def around(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     pending = dl.Pending(dl.RLS(), most=10)
-    assert_type(pending.predict_one("a", X[0]), Any)  # a label where the learner is a classifier
+    assert_type(pending.predict_one("a", X[0]), Any)  # a class label if the learner is a classifier
     pending.learn_one("a", 1.0)
     assert_type(pending.learner, dl.Learner)
 
@@ -129,7 +129,7 @@ def refused(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
 
 
 def never_called() -> None:
-    """Each of these lines is an error to a type checker: an ignored error that is none is reported."""
+    """A type checker reports an error on each of these lines; an ignore comment without an error is reported too."""
     dl.RLS(nonsense=1)  # type: ignore[call-arg]
     dl.RLS(forgetting="much")  # type: ignore[arg-type]
     dl.RLS(_core=None)  # type: ignore[call-arg]
