@@ -41,7 +41,7 @@ FOLDER = Path(__file__).parent
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}; by default all but {', '.join(APART)}"
+        "names", nargs="*", metavar="name", help=f"one of {', '.join(NAMES)}; by default all except {', '.join(APART)}"
     )
     parser.add_argument("--quick", action="store_true", help="few rounds: a check that everything runs")
     parser.add_argument("--docs", action="store_true", help="also write the tables and the pictures to the documentation")

@@ -26,14 +26,14 @@ def measure(quick: bool) -> Report:
     ]
     header = ("learner", *(f"{stream}, {dtype}" for stream in streams for dtype in DTYPES))
     note = (
-        f"d = {D}, {ROWS} rows. Error of a prediction over the larger of the precise prediction and the root "
-        "mean square of all of them; the precise recursion starts from the inputs as rounded to the dtype."
+        f"d = {D}, {ROWS} rows. Error of a prediction relative to the larger of the exact prediction and the root mean "
+        "square of all exact ones; the exact recursion starts from the inputs rounded to the dtype."
     )
     return Report([Table("Accuracy", header, rows, note)])
 
 
 def _scaled() -> tuple[Array, Array]:
-    """The labels depend on the features before they are scaled."""
+    """Scaled features; the labels depend on the features before scaling."""
     X, y = level(ROWS, D, seed=5)
     return X * (1e-8, 1.0, 1.0, 1e8), y
 

@@ -13,8 +13,8 @@ import driftline as dl
 Array = npt.NDArray[np.float64]
 
 ROWS, SEEDS = 1_000_000, 3
-SHORT, STREAMS = 1000, 200  # a short stream; how many of them
-SHORTEST, KEYS = 200, 5000  # a stream of a key; how many keys
+SHORT, STREAMS = 1000, 200  # rows of a short stream, and the number of such streams
+SHORTEST, KEYS = 200, 5000  # rows of a key, and the number of keys
 BEFORE, AFTER, TRIALS = 1000, 2000, 400
 
 
@@ -24,7 +24,7 @@ def autocorrelated(kept: float) -> Callable[[np.random.Generator, int], Array]:
 
 
 def seasonal(period: int) -> Callable[[np.random.Generator, int], Array]:
-    """Gaussian errors whose deviation goes from 1/e to e and back within a period, from a random phase on."""
+    """Gaussian errors whose standard deviation goes from 1/e to e and back in each period, with a random phase."""
 
     def draw(rng: np.random.Generator, rows: int) -> Array:
         phase = rng.integers(0, period)
@@ -34,7 +34,7 @@ def seasonal(period: int) -> Callable[[np.random.Generator, int], Array]:
 
 
 def bursts(rng: np.random.Generator, rows: int) -> Array:
-    """Gaussian errors whose logarithmic deviation is itself autocorrelated: stochastic volatility."""
+    """Gaussian errors whose log standard deviation is itself autocorrelated: stochastic volatility."""
     return rng.standard_normal(rows) * np.exp(0.7 * autocorrelated(0.95)(rng, rows))
 
 
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def _found(factor: float) -> float:
-    """The share of streams in which errors that grow by a factor half-way raise an alarm before the end."""
+    """The share of streams in which errors that grow by a factor halfway raise an alarm before the end."""
     found, rng = 0, np.random.default_rng(1)
     for _ in range(TRIALS):
         errors = rng.standard_normal(SHORTEST)
@@ -92,7 +92,7 @@ def _found(factor: float) -> float:
 
 
 def _delays(draw: Callable[[np.random.Generator, int], Array], apply: Callable[[Array], Array]) -> str:
-    """The median and the 90 % quantile of the rows until an alarm."""
+    """The median and the 90 % quantile of the number of rows until an alarm."""
     delays = []
     for seed in range(TRIALS):
         errors = draw(np.random.default_rng(seed), BEFORE + AFTER)

@@ -105,7 +105,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="added to the seeds")
     parser.add_argument("--rescaled", action="store_true", help="random units and origins for every feature and the label")
     parser.add_argument("--cache", type=Path, metavar="DIR", help="where the losses of the best learners are stored")
-    parser.add_argument("--only", metavar="TEXT", help="streams whose name has this in it")
+    parser.add_argument("--only", metavar="TEXT", help="only streams whose name contains this text")
     parser.add_argument("--cost", action="store_true", help="measure the time instead")
     options = parser.parse_args()
     if options.cost:

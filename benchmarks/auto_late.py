@@ -1,6 +1,6 @@
 """Auto with late labels: ``python -m benchmarks.auto_late DIR``, on the files that DIR/INDEX.md lists.
 
-When a row is predicted, the labels up to ``--ahead`` rows before it are known. The figures are mean squared errors from row
+When a row is predicted, labels up to ``--ahead`` rows before it have arrived. The figures are mean squared errors from row
 100 + ahead on, divided by Auto's: above 1, Auto is better. The baseline is the best in hindsight of the last known label
 and the labels 24, 48 and 168 rows before the predicted row. If DIR has a ``rivals.json`` with the errors of boosted trees
 by file and delay, the table shows them too. Needs only driftline.
@@ -42,7 +42,9 @@ def _mean_square(errors: Array, ahead: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
-    parser.add_argument("--ahead", type=int, nargs="+", default=[12, 24, 96], metavar="H", help="rows")
+    parser.add_argument(
+        "--ahead", type=int, nargs="+", default=[12, 24, 96], metavar="H", help="delays of the labels, in rows"
+    )
     parser.add_argument("--rows", type=int, default=4000, help="rows of each file, unless rivals.json says otherwise")
     options = parser.parse_args()
     known = options.data / "rivals.json"

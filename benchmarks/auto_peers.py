@@ -39,7 +39,7 @@ class Given(NamedTuple):
 
 
 def ways(X: Array, y: Array) -> dict[str, Given]:
-    """The four ways."""
+    """The four forms of a file."""
     zeros, ones = np.zeros(len(y)), np.ones(len(y))
     lagged = online(with_lags(X, y))
     tables = {WAYS[0]: X, WAYS[1]: online(X), WAYS[2]: lagged}
@@ -48,7 +48,7 @@ def ways(X: Array, y: Array) -> dict[str, Given]:
 
 
 def before(y: Array) -> tuple[Array, Array]:
-    """Mean and deviation of the labels before each row; 0 without any."""
+    """Mean and standard deviation of the labels before each row; 0 if there are none."""
     count = np.arange(1, len(y) + 1)
     shifted = y - y[0]
     mean = np.cumsum(shifted) / count

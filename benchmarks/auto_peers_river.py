@@ -12,7 +12,7 @@ from benchmarks.data import Array
 
 
 def peers() -> dict[str, Callable[[int], Callable[[Array, float], float]]]:
-    """By name, functions that make a regressor for a number of inputs: a function that predicts, then learns a row."""
+    """Regressors by name: each makes, for a number of inputs, a function that predicts a row, then learns it."""
     from river import forest, linear_model, tree
 
     return {

@@ -33,7 +33,7 @@ def files(folder: Path) -> Iterator[tuple[str, Rows]]:
 
 
 def rescaled(rows: Rows, seed: int) -> Rows:
-    """Every feature, and y, times its own factor in 1e-6 ... 1e6, then shifted by up to 1000 of its deviations."""
+    """Scales every feature and y by its own factor in 1e-6 ... 1e6, and shifts it by up to 1000 standard deviations."""
     X, y = rows
     rng = np.random.default_rng(seed)
     table = np.column_stack([X, y]) * 10.0 ** rng.uniform(-6, 6, X.shape[1] + 1)
@@ -69,7 +69,7 @@ def _walk(step: float) -> Callable[[np.random.Generator, int, int], Array]:
 
 
 def _pauses(step: float) -> Callable[[np.random.Generator, int, int], Array]:
-    """A random walk in every second of six parts."""
+    """Six parts: weights walk at random in every second one and are constant in the others."""
 
     def path(rng: np.random.Generator, rows: int, d: int) -> Array:
         moving = (6 * np.arange(rows) // rows) % 2
@@ -88,7 +88,7 @@ def _waves(period: int) -> Callable[[np.random.Generator, int, int], Array]:
 
 
 def _seasonal(seed: int) -> Rows:
-    """A daily wave that the inputs do not show, and inputs with memory."""
+    """A daily wave that the inputs do not show, and autocorrelated inputs."""
     rng = np.random.default_rng(seed)
     rows, d = 4000, 6
     X = _with_memory(rng, rows, d, 0.9)
@@ -116,7 +116,7 @@ def _autoregressive(seed: int) -> Rows:
 
 
 def _process(seed: int) -> Rows:
-    """A plant: inputs act late, labels have memory, the gain drifts."""
+    """An industrial plant: inputs act with a delay, labels are autocorrelated, the gain drifts."""
     rng = np.random.default_rng(seed)
     rows, d = 5000, 4
     X = _with_memory(rng, rows, d, 0.95)

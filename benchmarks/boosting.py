@@ -26,7 +26,7 @@ LEAST = 0.99  # ratio of the rival's error to Auto's below which the rival is ah
 
 
 def errors(X: Array, y: Array, rows: int, ahead: int) -> Array:
-    """Auto's errors on the first rows, labels coming ``ahead`` rows after their row was predicted."""
+    """Auto's errors on the first rows; labels arrive ``ahead`` rows after their row was predicted."""
     table = np.column_stack([X, y])[:rows]
     table = table[np.isfinite(table).all(axis=1)]
     x, labels = np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
@@ -36,7 +36,7 @@ def errors(X: Array, y: Array, rows: int, ahead: int) -> Array:
     return np.asarray(labels - out.predictions)
 
 
-def beside(figures: dict[str, Any], X: Array, y: Array) -> list[float | str]:
+def relative_to_auto(figures: dict[str, Any], X: Array, y: Array) -> list[float | str]:
     """LightGBM's squared error relative to Auto's: refitted every 500 and every 100 rows, and with late labels."""
     own = np.mean(np.square(errors(X, y, figures["rows"], 1)[figures["start"] :]))
     line: list[float | str] = [figures["boosting"] / own, figures["boosting_fine"] / own]
@@ -51,7 +51,7 @@ def beside(figures: dict[str, Any], X: Array, y: Array) -> list[float | str]:
 
 
 def plateaus(seed: int) -> tuple[Array, Array]:
-    """Labels at one of a few levels, for times that vary, with ramps, noise and rare spikes; the features tell nothing."""
+    """Labels at a few levels, held for varying times, with ramps, noise and rare spikes; the features are irrelevant."""
     rng = np.random.default_rng(seed)
     levels, pieces = rng.normal(size=rng.integers(3, 8)) * 10, []
     while sum(map(len, pieces)) < 4000:
@@ -69,7 +69,7 @@ def plateaus(seed: int) -> tuple[Array, Array]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with INDEX.md and rivals.json")
-    parser.add_argument("--plateaus", type=int, default=0, metavar="N", help="how many streams of plateaus to run")
+    parser.add_argument("--plateaus", type=int, default=0, metavar="N", help="number of streams of plateaus to run")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first stream of plateaus")
     options = parser.parse_args()
     rows: list[tuple[Cell, ...]] = []
@@ -85,7 +85,11 @@ def main() -> None:
     if options.data is None:
         return
     figures = json.loads((options.data / "rivals.json").read_text())
-    lines = [(name, *beside(figures[name], X, y)) for name, (X, y) in auto_streams.files(options.data) if name in figures]
+    lines = [
+        (name, *relative_to_auto(figures[name], X, y))
+        for name, (X, y) in auto_streams.files(options.data)
+        if name in figures
+    ]
     header = ("file", "every 500", "every 100", *(f"{ahead} late" for ahead in AHEAD))
     print(Table("LightGBM's squared error / Auto's", header, lines).text())
     for place, what in enumerate(header[1:], start=1):

@@ -1,4 +1,4 @@
-// What one core of this machine can do at most: fused multiply-adds in registers, and numbers read and written again.
+// The limits of one core of this machine: fused multiply-adds in registers, and numbers read and written back.
 #include <cstddef>
 
 namespace {
@@ -6,7 +6,7 @@ template <class T> struct VectorOf {
     typedef T type __attribute__((vector_size(32)));
 };
 
-// One step of a sum, which the compiler can neither leave out nor merge with the next.
+// One step of a sum, which the compiler can neither remove nor merge with the next.
 template <class V> inline __attribute__((always_inline)) void step(V& total, V a, V b) {
     total = total * a + b;
     asm volatile("" : "+x"(total));
@@ -29,7 +29,7 @@ extern "C" {
 double multiply_add_double(long rounds) { return multiply_add<double>(rounds); }
 double multiply_add_float(long rounds) { return multiply_add<float>(rounds); }
 
-// Every number of the buffer is read and written, as a row of a second-order learner does with its matrix. Returns the bytes
+// Reads and writes every number of the buffer, as a second-order learner does with its matrix at each row. Returns the bytes
 // moved.
 double read_and_write(double* buffer, long count, long rounds) {
     using Vector = VectorOf<double>::type;

@@ -91,7 +91,7 @@ def _rls_run(X: Array, y: Array) -> object:
 
 
 def _learners(quick: bool, ceilings: Ceilings) -> Table:
-    """Every kind of matrix and policy, at sizes where rows are processed in blocks."""
+    """Every kind of matrix and policy, at sizes at which rows are processed in blocks."""
     kinds: dict[str, partial[Any]] = {
         "RLS": partial(dl.RLS, forgetting=FORGETTING),
         "AAR": partial(dl.AAR),

@@ -30,7 +30,7 @@ THEIRS = {"NLMS": "padasip FilterNLMS", "RLS": "padasip FilterRLS"}
 
 
 def synthetic(rows: int, seed: int = 0) -> tuple[Array, Array]:
-    """Coloured noise, and its echo by a response that dies out, with noise 30 dB below it."""
+    """Coloured noise, and its echo by a decaying impulse response, with noise 30 dB below it."""
     rng = np.random.default_rng(seed)
     far = np.convolve(rng.standard_normal(rows), 0.9 ** np.arange(50))[:rows]
     room = rng.standard_normal(TAPS) * 0.98 ** np.arange(TAPS)
@@ -39,13 +39,13 @@ def synthetic(rows: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def recorded(folder: Path) -> tuple[Array, Array]:
-    """The far end and the microphone, of size 1 at most."""
+    """The far-end and microphone signals, scaled to at most 1."""
     samples = np.loadtxt(folder / "aec_pyaec.csv.gz", delimiter=",", skiprows=1) / 2**15
     return samples[:, 0].copy(), samples[:, 1].copy()
 
 
 def filters() -> dict[str, Callable[[Array, Array], Array]]:
-    """The residual of the microphone signal, by filter: from the far end or, for padasip, from the taps."""
+    """Functions by filter: the residual of the microphone signal, given the far end or, for padasip, the taps."""
     nlms, rls = dl.NLMS(rate=RATE, eps=EPS, intercept=False), dl.RLS(forgetting=FORGETTING, ridge=RIDGE, intercept=False)
     return {
         OURS["NLMS"]: lambda far, near: (Lags(x=TAPS) | nlms).run(far[:, None], near).errors,
@@ -68,7 +68,7 @@ def enhancement(near: Array, left: Array) -> Array:
 
 
 def measure(quick: bool) -> Report:
-    """Speed in the simulated room, cases interleaved; enhancement over its last second."""
+    """Speed in the simulated room, with interleaved cases, and the enhancement over its last second."""
     far, near = synthetic(2 * SECOND)
     few = {THEIRS["RLS"]: 20 if quick else 100, THEIRS["NLMS"]: 1000, OURS["RLS"]: 1000 if quick else 4000}
     taps = Lags(x=TAPS).run(far[:, None])
@@ -84,7 +84,7 @@ def measure(quick: bool) -> Report:
         lines += [(ours, 1e6 * timed.median(ours), 1.0), (theirs, 1e6 * timed.median(theirs), timed.ratio(theirs, ours))]
     left = {name: enhancement(near, filters()[name](far, near)) for name in OURS.values()}
     said = ", ".join(f"{name} {values[-2:].mean():.1f} dB" for name, values in left.items())
-    note = f"Ratio: to driftline's of the kind, which makes the taps on the way; padasip is given them. In the end: {said}."
+    note = f"Ratio: to driftline's filter of the kind, which also makes the taps; padasip is given them. At the end: {said}."
     return Report([Table(f"Echo cancellation, {TAPS} taps", ("filter", "microseconds a sample", "ratio"), lines, note)])
 
 
@@ -100,7 +100,7 @@ def follow(far: Array, near: Array, quick: bool) -> dict[str, Array]:
 
 
 def table(curves: dict[str, Array]) -> Table:
-    """Over both halves of the recording."""
+    """The enhancement over each half of the recording."""
     lines = [(name, *(np.mean(half) for half in np.array_split(values, 2))) for name, values in curves.items()]
     title = "Echo-return-loss enhancement, dB, mean over windows of 0.5 s"
     return Table(title, ("filter", "first half", "second half"), lines)

@@ -40,7 +40,7 @@ def _time(quick: bool) -> Report:
         X, y = gaussian(rows, D)
         for name, make in LEARNERS.items():
             cases = [
-                Case("run", lambda: make().run(X, y), rows),  # noqa: B023 - called before the next turn
+                Case("run", lambda: make().run(X, y), rows),  # noqa: B023 - called before the next iteration
                 Case("prequential", lambda: evaluate.prequential(make(), (X, y)), rows),  # noqa: B023
                 Case("totals", lambda: evaluate.prequential(make(), (X, y), window=None, fading=None, points=0), rows),  # noqa: B023
             ]
@@ -58,7 +58,7 @@ def _time(quick: bool) -> Report:
 
 
 def probe(rows: int, size: int = 1000) -> float:
-    """The peak of the resident memory, in MB, after two learners went through a generator (Linux)."""
+    """The peak of the resident memory, in MB, after two learners learned the rows of a generator (Linux)."""
 
     def blocks() -> Iterator[tuple[Array, Array]]:
         rng = np.random.default_rng(0)

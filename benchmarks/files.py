@@ -113,8 +113,8 @@ def table_of(measured: list[Case], rows: int) -> Table:
         f"{rows:,} rows of 20 columns, whole processes",
         ["", "seconds", "least", "rows/s", "reading", "learning", "peak MB"],
         lines,
-        note="Reading and learning go on at the same time, in two threads; learning includes making rows of columns. "
-        "Vowpal Wabbit learns by gradients, O(d) a row, as NLMS does; RLS is O(d^2).",
+        note="Reading and learning run concurrently in two threads; learning includes converting columns to rows. "
+        "Vowpal Wabbit learns by gradients, O(d) a row, like NLMS; RLS is O(d^2).",
     )
 
 

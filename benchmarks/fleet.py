@@ -20,7 +20,7 @@ KEYS, ROWS, D = 1_000_000, 10_000_000, 8
 DICTIONARY_KEYS, DICTIONARY_ROWS = 100_000, 200_000
 MEGABYTES = 600.0
 ALARM_ROWS, ALARM_KEYS, DRIFTING = 1_000_000, (5000, 2000), 50
-SEEDS = range(5, 17)  # the first is of the timed rows
+SEEDS = range(5, 17)  # the first is that of the timed rows
 ONE, TWO = "Fleet, one thread", "Fleet, two threads"
 
 
@@ -59,7 +59,7 @@ def measure(quick: bool) -> Report:
 
 
 def _alarms(quick: bool) -> tuple[Table, list[Verdict]]:
-    """Changes the weights of some keys half-way, and measures how many of them raise an alarm, and the cost."""
+    """Changes the weights of some keys halfway, and measures how many of them raise an alarm, and the cost."""
     count = ALARM_ROWS // 10 if quick else ALARM_ROWS
     rows, verdicts = [], []
     note = f"RLS, {D} features, {count:,} rows in random order; the weights of {DRIFTING} keys jump half-way. One thread."
@@ -118,7 +118,7 @@ def keyed_rows(keys_count: int, count: int) -> tuple[Array, Array, Array]:
 
 
 def _dictionary(make: Callable[[], Any], keys: Array, xs: list[Any], y: Array) -> Callable[[], None]:
-    """The same without a fleet: a dictionary of models, each created with the first row of its key."""
+    """The same rows without a fleet: a dictionary of models, each created at the first row of its key."""
     models: defaultdict[int, Any] = defaultdict(make)
     listed, labels = keys.tolist(), y.tolist()
 

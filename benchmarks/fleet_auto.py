@@ -1,4 +1,4 @@
-"""A fleet of Auto: rows per CPU-second and bytes a key, ``python -m benchmarks.fleet_auto``; minutes."""
+"""A fleet of Auto: rows per CPU-second and bytes a key. ``python -m benchmarks.fleet_auto`` takes minutes."""
 
 from __future__ import annotations
 

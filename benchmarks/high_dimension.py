@@ -29,7 +29,7 @@ SLOW = ("SparseDFOP, Gaussian matrix", ONE_ROW, RIVER, WABBIT)  # given fewer ro
 
 
 def stream(rows: int, seed: int = 0) -> tuple[sp.csr_array, Array]:
-    """Fifty entries a row in places of any of a million features, and a target that 100,000 of them share."""
+    """Fifty entries a row among a million features, and a target that depends on 100,000 of them."""
     rng = np.random.default_rng(seed)
     columns = np.sort(rng.integers(0, FEATURES, size=(rows, ENTRIES), dtype=np.int32), axis=1)
     starts = np.arange(0, rows * ENTRIES + 1, ENTRIES, dtype=np.int32)
@@ -46,7 +46,7 @@ def measure(quick: bool) -> Report:
     for name, follower in FOLLOWERS.items():
         rows = few if name in SLOW else many
         prepared = follower.prepare(X[:rows], y[:rows])
-        cases.append(Case(name, partial(_anew, follower, prepared), rows))
+        cases.append(Case(name, partial(_learn_from_scratch, follower, prepared), rows))
     timings = compare(cases, 3 if quick else 9)
     lines: list[tuple[Cell, ...]] = [
         (case.label, 1 / timings.median(case.label), timings.ratio(case.label, "NLMS")) for case in cases
@@ -67,7 +67,7 @@ def measure(quick: bool) -> Report:
     return Report(tables, verdicts)
 
 
-def _anew(follower: Follower, prepared: Any) -> None:
+def _learn_from_scratch(follower: Follower, prepared: Any) -> None:
     follower.start()(prepared)
 
 
@@ -81,7 +81,7 @@ def probe(rows: int, name: str, size: int = 1000) -> float:
 
 
 def accuracies(folder: Path) -> Table:
-    """Accuracy of the sign, predicted before learned: SparseDFOP at dim 100 beside DFOP on all features."""
+    """Accuracy of the predicted sign of each row before it is learned: SparseDFOP at dim 100 and DFOP on all features."""
     lines: list[tuple[Cell, ...]] = []
     for name in ("a9a", "spam"):
         values = np.loadtxt(folder / f"{name}.csv.gz", delimiter=",", skiprows=1)

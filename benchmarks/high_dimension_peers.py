@@ -84,7 +84,7 @@ def _lines(X: sp.csr_array, y: Array) -> list[str]:
 
 
 def _start_wabbit() -> Callable[[Any], object]:
-    """The example stores the prediction made before it was learned."""
+    """Each example stores the prediction made before it was learned."""
     from vowpalwabbit import Workspace
 
     model = Workspace("--quiet -b 20")

@@ -45,7 +45,7 @@ def grid() -> Iterator[tuple[str, Callable[[], dl.Learner]]]:
 
 
 def with_lags(X: Array, y: Array) -> Array:
-    """Rows with the last two labels appended; 0 before there are any."""
+    """Rows with the last two labels appended, or 0 at the start."""
     before = np.concatenate([[0.0, 0.0], y])
     return np.column_stack([X, before[1:-1], before[:-2]])
 

@@ -22,7 +22,7 @@ ROOT = str(Path(dl.__file__).parent)
 
 
 def hops(call: Callable[[], Any]) -> list[tuple[str, str]]:
-    """The file and the name of each function that a call passes, in this thread."""
+    """The file and the name of each function that a call passes through, in this thread."""
     passed: list[tuple[str, str]] = []
 
     def see(frame: FrameType, event: str, _: Any) -> None:

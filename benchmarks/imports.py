@@ -1,4 +1,4 @@
-"""Import time: ``import driftline`` in a new process, compared with NumPy, which it needs, and with other libraries."""
+"""Import time: ``import driftline`` in a new process, compared with NumPy, which it imports, and with other libraries."""
 
 from __future__ import annotations
 

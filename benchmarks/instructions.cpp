@@ -1,4 +1,4 @@
-// Learns the same rows again and again, so that a simulator can count the instructions: kind, d, times.
+// Learns the same rows repeatedly, so that a simulator can count the instructions. Arguments: kind, d, times.
 #include <cstdlib>
 #include <cstring>
 #include <random>

@@ -17,7 +17,7 @@ KERNELS = {
     "Kalman, replay, float64": ("kalman64", (5, 20, 100)),
     "LMS, replay, float64": ("lms64", (5, 20, 100)),
 }
-ROWS = 200  # of instructions.cpp
+ROWS = 200  # as in instructions.cpp
 KERNEL_FLAGS = ("-mavx2", "-mfma", "-ffp-contract=fast", "-fno-math-errno", "-fno-signed-zeros", "-fno-trapping-math")
 
 
@@ -34,7 +34,7 @@ def measure(quick: bool) -> Report:
     dimensions = next(iter(KERNELS.values()))[1]
     rows = [(label, *(_per_row(program, kind, d) for d in ds)) for label, (kind, ds) in KERNELS.items()]
     note = (
-        f"AVX2 kernels alone, without Python: from the counts for learning {ROWS} rows three times and once. "
+        f"AVX2 kernels without Python: the count for learning {ROWS} rows three times minus that for once, over {2 * ROWS}. "
         f"{_version(['valgrind', '--version'])}, {_version([compiler() or 'c++', '--version'])}."
     )
     return Report([Table("Instructions a row", ("kernel", *(f"d = {d}" for d in dimensions)), rows, note)])

@@ -66,9 +66,9 @@ def measure(quick: bool) -> Report:
         "width",
     )
     note = (
-        f"{rows:,} rows, Kalman, then Auto. Deviation: of the share inside from the level, the largest over all windows of "
-        f"{WINDOW:,} rows. The oracle knows the weights and the law of the noise. Jackknife: river.conf.RegressionJackknife "
-        f"around the same Kalman, window {FADED:,}."
+        f"{rows:,} rows, Kalman, then Auto. Deviation: the largest difference between coverage and level in any window of "
+        f"{WINDOW:,} rows. The oracle knows the weights and the distribution of the noise. Jackknife: "
+        f"river.conf.RegressionJackknife around the same Kalman, window {FADED:,}."
     )
     verdict = Verdict("largest deviation of coverage", worst, TARGET, "share")
     return Report([Table("Intervals", header, lines, note)], [verdict])

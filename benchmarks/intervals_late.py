@@ -1,12 +1,14 @@
 """Intervals with late labels: ``python -m benchmarks.intervals_late [DIR]``, on the files that DIR/INDEX.md lists.
 
-Every row is asked, and its ticket told ``--late`` rows later. Only rows with a finite interval count. Coverage is the share
-of labels inside the interval. Winkler's interval score is the mean of the width plus 2 / (1 - level) times the distance of a
-label outside. A file is used if it has at least 20 times as many rows as the delay. From 96 rows late on, the table also has
-an oracle: its intervals are quantiles of the learner's own errors around the newest known label, as many as labels are late;
-half of them belong to labels that have not arrived. A surprise is a case beyond its limit in which the misses of as many
-successive rows as labels are late exceed those expected by more than a window may: they are all issued before the first is
-known. Needs only driftline.
+Every row is predicted by ``ask``, and its label arrives ``--late`` rows later. Only rows with a finite interval count.
+Coverage is the share of labels inside the interval. Winkler's interval score is the mean of the width plus 2 / (1 - level)
+times the distance of a label outside. A file is used if it has at least 20 times as many rows as the delay.
+
+For delays of 96 rows or more, the table also has an oracle. Its intervals are quantiles of the learner's own errors in a
+window of one delay around the newest known label; half of these errors belong to labels that have not arrived.
+
+A surprise is a case beyond its limit that no method could have avoided: within one delay, before the first label shows the
+change, the misses already exceed the limit for a whole window. Needs only driftline.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ LEARNERS = {"RLS": dl.RLS, "Kalman": dl.Kalman, "Auto": dl.Auto}
 
 
 def in_a_window(late: int) -> float:
-    """The deviation that a window of 2,000 rows may have, with room for rounding."""
+    """The limit on the deviation of coverage in a window of 2,000 rows, with room for rounding."""
     return (0.03 if late <= 24 else 0.05) + 1e-9
 
 
@@ -51,7 +53,7 @@ class Figures:
     deviation: float
     worst_window: float | None
     oracle_window: float | None
-    surprise: float  # the largest share of a window that the misses in excess within the delay make up
+    surprise: float  # the most excess misses within one delay, as a share of a window
     winkler: float
     width: float
 
@@ -87,15 +89,17 @@ def worst_window(inside: Array, level: float) -> float | None:
 
 
 def surprise(inside: Array, level: float, late: int) -> float:
-    """The most misses in excess of those expected, in as many rows as labels are late, as a share of a window."""
+    """The largest number of misses above the expected number within one delay, as a share of a window."""
     excess = np.cumsum(np.append(0.0, level - inside))
     return float((excess[late:] - excess[: len(excess) - late]).max(initial=0.0)) / WINDOW
 
 
 def oracle(sizes: Array, late: int) -> Array:
-    """By level, which errors an oracle's intervals would have covered."""
+    """For each level, which errors the oracle's intervals would have covered."""
     around = np.lib.stride_tricks.sliding_window_view(sizes, late)[: -1 - (late + 1) // 2]
-    halves = np.quantile(around, LEVELS, axis=1, method="weibull")  # expected to cover its level of other such errors
+    halves = np.quantile(
+        around, LEVELS, axis=1, method="weibull"
+    )  # covers a share `level` of further such errors on average
     return sizes[-halves.shape[1] :] <= halves
 
 
@@ -182,11 +186,11 @@ def main() -> None:
     parser.add_argument(
         "data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with an INDEX.md that lists them"
     )
-    parser.add_argument("--late", type=int, nargs="+", default=LATE, metavar="K", help="rows that labels are late")
+    parser.add_argument("--late", type=int, nargs="+", default=LATE, metavar="K", help="delays of the labels, in rows")
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="NAME")
-    parser.add_argument("--rows", type=int, metavar="N", help="of each stream, the first N rows at most")
-    parser.add_argument("--seed", type=int, default=9000, help="of the generated streams")
-    parser.add_argument("--json", type=Path, help="writes every figure there")
+    parser.add_argument("--rows", type=int, metavar="N", help="use at most the first N rows of each stream")
+    parser.add_argument("--seed", type=int, default=9000, help="seed of the generated streams")
+    parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     source = generated(options.seed) if options.data is None else auto_streams.files(options.data)
     found = [

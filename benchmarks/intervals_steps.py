@@ -74,9 +74,9 @@ def main() -> None:
         "data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with an INDEX.md that lists them"
     )
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="NAME")
-    parser.add_argument("--rows", type=int, metavar="N", help="of each stream, the first N rows at most")
-    parser.add_argument("--seed", type=int, default=9000, help="of the generated streams")
-    parser.add_argument("--json", type=Path, help="writes every figure there")
+    parser.add_argument("--rows", type=int, metavar="N", help="use at most the first N rows of each stream")
+    parser.add_argument("--seed", type=int, default=9000, help="seed of the generated streams")
+    parser.add_argument("--json", type=Path, help="file for all figures")
     options = parser.parse_args()
     source = generated(options.seed) if options.data is None else auto_streams.files(options.data)
     found = [

@@ -32,13 +32,13 @@ def smooth(rows: int, seed: int = 0) -> tuple[Array, Array]:
 
 
 def walk(rows: int, step: float = 0.3) -> tuple[Array, Array]:
-    """Two inputs that wander away in steps that are large for a kernel of width 1, and a noiseless target."""
+    """Two inputs that follow a random walk with large steps for a kernel of width 1, and a noiseless target."""
     X = np.cumsum(step * np.random.default_rng(0).standard_normal((rows, 2)), axis=0)
     return X, np.sin(X[:, 0]) + np.cos(X[:, 1])
 
 
 def silverbox(folder: Path, rows: int, start: int, lags: int = 3) -> tuple[Array, Array]:
-    """The output from the input now and at the lags, and from the output at the lags."""
+    """Features are the current input and the lagged inputs and outputs; the label is the output."""
     u, y = np.loadtxt(folder / "silverbox_snls.csv.gz", delimiter=",", skiprows=1).T
     columns = [u[start - k : start - k + rows] for k in range(lags + 1)]
     columns += [y[start - k : start - k + rows] for k in range(1, lags + 1)]

@@ -30,12 +30,12 @@ def machine() -> dict[str, str]:
     return {
         "processor": f"{_processor()}, {os.cpu_count()} cores, caches {_caches()}",
         "memory": _memory(),
-        "system": f"{platform.system()} {platform.release().partition('-')[0]}",  # not which build
+        "system": f"{platform.system()} {platform.release().partition('-')[0]}",  # without the build
     }
 
 
 def load() -> str:
-    """The average number of processes that wanted a core in the last minute."""
+    """The average number of runnable processes in the last minute."""
     return f"{os.getloadavg()[0]:.1f}"
 
 

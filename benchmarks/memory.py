@@ -51,7 +51,7 @@ def _models(names: tuple[str, ...]) -> Report:
         "Bytes a model: the growth of resident memory while a new process creates many models, after run and learn_one. "
         "a d² + b d + c is the parabola through the three sizes."
     )
-    single = [name for name in names if regressors()[name].__module__.startswith("driftline.linear.")]  # not made of others
+    single = [name for name in names if regressors()[name].__module__.startswith("driftline.linear.")]  # not meta-learners
     worst = max(single, key=lambda name: square[name])
     verdict = Verdict(f"bytes of a linear learner for each d², largest ({worst})", square[worst], MODEL_TARGET, "bytes")
     return Report([Table("Memory of a model, float64", header, rows, note)], [verdict])

@@ -33,8 +33,8 @@ def run_memory(rows: int, d: int) -> dict[str, int]:
 def _allocated(call: Callable[[], object]) -> int:
     """All bytes that NumPy and Python allocated, including freed ones.
 
-    Summed over the pieces between two calls or returns of functions: how far memory rose in the piece above its
-    beginning. The peak alone would not see a temporary that is gone before the outputs are made.
+    This is the sum, over the intervals between calls and returns of functions, of the rise of memory in each interval. The
+    peak alone would miss a temporary that is freed before the outputs are made.
     """
     total = last = 0
 

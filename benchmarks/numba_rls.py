@@ -83,7 +83,7 @@ REPLAYS: dict[str, Any] = {
 
 
 def replay(label: str, d: int, forgetting: float, ridge: float) -> Callable[[Array, Array], Array]:
-    """A function of (X, y) that predicts, then learns, row by row, from the start, in memory made once."""
+    """A function of (X, y) that starts afresh and predicts, then learns, row by row, in memory allocated once."""
     w, S = np.empty(d), np.empty((d, d))
     kernel = REPLAYS[label]
 

@@ -19,11 +19,11 @@ import numpy as np
 from benchmarks.data import Array
 from benchmarks.report import Cell, Table
 
-PARTS = 6  # of the steps, a line each
+PARTS = 6  # groups of steps, one line each
 
 
 def forecast_at(origin: int, lines: list[str], options: argparse.Namespace, folder: Path) -> list[list[float]]:
-    """The predictions and both ends of their intervals, step by step."""
+    """The predictions and both bounds of their intervals, step by step."""
     past, future, state, out = (folder / name for name in ("past.csv", "future.csv", "model.drift", "out.csv"))
     past.write_text("".join(lines[: 1 + origin]))
     future.write_text("".join([lines[0], *lines[1 + origin : 1 + origin + options.steps]]))
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("target")
     parser.add_argument("--steps", type=int, default=48)
     parser.add_argument("--day", type=int, default=48, metavar="ROWS", help="rows in a day")
-    parser.add_argument("--origins", type=int, default=10, help="spread over the second half of the file")
+    parser.add_argument("--origins", type=int, default=10, help="number of origins, spread over the second half of the file")
     options = parser.parse_args()
     with gzip.open(options.file, "rt") if options.file.suffix == ".gz" else options.file.open() as source:
         lines = source.readlines()

@@ -107,7 +107,7 @@ def padasip_rls(d: int) -> Loop:
 
 
 def filterpy_rls(d: int) -> Loop:
-    """A state that stays (F = I, Q = 0) seen through H = x, with fading memory alpha² = 1 / forgetting."""
+    """A constant state (F = I, Q = 0) observed through H = x, with fading memory alpha² = 1 / forgetting."""
     model = KalmanFilter(dim_x=d, dim_z=1)
     model.P /= RIDGE
     model.Q[:] = 0.0
@@ -139,7 +139,7 @@ def bayesian_bandits() -> Loop:
 
 
 def river_bayesian() -> Loop:
-    """Smoothing weighs a row by 1 - smoothing, so the same ridge is alpha = 1 / ((1 - smoothing) ridge)."""
+    """Smoothing weights a row by 1 - smoothing, so the same ridge is alpha = 1 / ((1 - smoothing) ridge)."""
     return one_by_one(linear_model.BayesianLinearRegression(alpha=1 / ((1 - FORGETTING) * RIDGE), smoothing=FORGETTING))
 
 
@@ -148,7 +148,7 @@ def river_linear() -> Loop:
 
 
 def one_by_one(model: Any) -> Loop:
-    """Predicts and learns row by row, by the verbs that River and driftline share."""
+    """Predicts and learns row by row, with the methods that River and driftline share."""
 
     def loop(xs: Sequence[dict[str, float]], ys: Sequence[float]) -> list[float]:
         predictions = []

@@ -72,14 +72,14 @@ def _rls_cases(d: int, count: int) -> list[Case]:
 
 
 def _agreement(cases: list[Case]) -> dict[str, float]:
-    """How far each case's predictions are from those of the first: a baseline that computes something else is none."""
+    """The largest difference of each case's predictions from the first's: baselines must compute the same thing."""
     made = {case.label: _predictions(case.call()) for case in cases}
     ours = made[DOUBLE]
     return {label: float(np.abs(each - ours[: len(each)]).max()) for label, each in made.items()}
 
 
 def _predictions(result: Any) -> NDArray[Any]:
-    """driftline gives a Run, padasip a tuple that starts with the predictions, the numba loops the predictions."""
+    """driftline returns a Run, padasip a tuple that starts with the predictions, and numba the predictions alone."""
     if isinstance(result, tuple):
         return np.asarray(result[0])
     return np.asarray(getattr(result, "predictions", result))

@@ -21,7 +21,7 @@ def status(name: str) -> int:
 
 
 def peak() -> float:
-    """The peak of the resident memory of this process, in MB. (getrusage would give the parent's where that is higher.)"""
+    """The peak of the resident memory of this process, in MB. (getrusage would give the parent's if that is higher.)"""
     return status("VmHWM") / 2**20
 
 

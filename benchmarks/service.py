@@ -52,13 +52,13 @@ FEATURES = 5
 class Load:
     """The time of a round of calls."""
 
-    processor: float  # seconds of the server for each call
+    processor: float  # CPU seconds of the server per call
     rate: float
     latencies: list[float]
 
 
 class Server:
-    """A server in its own process, which ends with the ``with`` block."""
+    """A server in its own process, which stops at the end of the ``with`` block."""
 
     def __init__(self, code: str, *arguments: str) -> None:
         command = [sys.executable, "-c", code, *arguments]
@@ -71,7 +71,7 @@ class Server:
         raise RuntimeError("the server did not start")
 
     def processor(self) -> float:
-        """Seconds on the processor, of all threads: to the nanosecond, as the ticks of /proc/PID/stat are too coarse."""
+        """CPU seconds of all threads, to the nanosecond, because the ticks of /proc/PID/stat are too coarse."""
         tasks = Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")
         return sum(int(task.read_text().split()[0]) for task in tasks) / 1e9
 
@@ -154,12 +154,12 @@ def measure(connections: list[int], calls: int, rounds: int, learner: str) -> li
 
 
 def resident(service: Server) -> int:
-    """Bytes of memory."""
+    """Resident memory of the server, in bytes."""
     return int(Path(f"/proc/{service.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_of_keys(count: int, learner: str) -> list[list[Cell]]:
-    """The memory of a service's keys; each key has learned five rows."""
+    """The memory of a service's keys, after five learned rows each."""
 
     async def taken_by_all(service: Server) -> int:
         await client(service.port, request("PUT", "/v1/models/m", {"learner": learner, "keyed": True}), 1, [])
@@ -177,7 +177,7 @@ def memory_of_keys(count: int, learner: str) -> list[list[Cell]]:
 
 
 def soak(rows: int, streams: int) -> list[list[Cell]]:
-    """Memory and open files of a service over many rows by id, with event streams that listen and then leave."""
+    """Memory and open files of a service over many rows with ids, while event streams connect and disconnect."""
     lines: list[list[Cell]] = []
 
     async def listeners(port: int) -> list[asyncio.StreamWriter]:
@@ -206,7 +206,7 @@ def soak(rows: int, streams: int) -> list[list[Cell]]:
             lines.append([f"{(number + 1) * rows // 10:,} rows", *state(service)])
         for writer in opened:
             writer.close()
-        await asyncio.sleep(20)  # streams notice at their next keep-alive
+        await asyncio.sleep(20)  # streams notice a disconnect at their next keep-alive
         lines.append(["streams closed", *state(service)])
 
     def state(service: Server) -> tuple[float, int]:
@@ -220,11 +220,13 @@ def soak(rows: int, streams: int) -> list[list[Cell]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 64, 256])
-    parser.add_argument("--calls", type=int, default=4000, help="single rows of a round; a tenth as many batches")
+    parser.add_argument(
+        "--calls", type=int, default=4000, help="calls with a single row in a round; a tenth as many have batches"
+    )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--learner", default="rls")
     parser.add_argument("--soak", type=int, metavar="ROWS", help="measure memory and open files over this many rows instead")
-    parser.add_argument("--streams", type=int, default=1000, help="of events, open during the soak")
+    parser.add_argument("--streams", type=int, default=1000, help="event streams open during the soak")
     parser.add_argument("--keys", type=int, help="measure the memory of this many keys instead")
     options = parser.parse_args()
     if options.keys:

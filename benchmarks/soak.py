@@ -19,7 +19,7 @@ from benchmarks.report import Report, Table
 
 D = 5
 CYCLE = 100
-# The chunks of a cycle after which the state is inspected; the first follows on the zero input of the cycle before.
+# The chunks of a cycle after which the state is inspected; the first comes right after the previous cycle's zero input.
 FIRST, FRESH, CONSTANT, ZERO = 0, 79, 89, 99
 INSPECTED = {FIRST: "first fresh", FRESH: "fresh", CONSTANT: "constant", ZERO: "zero"}
 NOISE = 0.1
@@ -60,8 +60,8 @@ def soak(rows: int) -> Report:
     ]
     header = ("learner", "input", "rms error", "smallest eigenvalue", "largest eigenvalue", "events")
     note = (
-        f"{rows:,} rows, d = {D}; the worst over the run. Eigenvalues of covariance_ as computed, known to d eps times "
-        "the largest. Events: at the end."
+        f"{rows:,} rows, d = {D}; the worst over the run. Eigenvalues of covariance_ as computed, accurate to d eps times "
+        "the largest. Events: totals at the end."
     )
     return Report([Table("Soak", header, table_rows, note)], failures=failures)
 

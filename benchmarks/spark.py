@@ -1,4 +1,4 @@
-"""Fleets on a local Spark, in rows per CPU-second, the JVM's and Python's summed; in an environment of its own."""
+"""Fleets on a local Spark, in rows per CPU-second of the JVM and Python together; needs its own environment."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from driftline.spark import follow, replay
 from driftline.spark.rows import columns_of, output_schema
 
 D, HISTORY, HISTORY_KEYS, KEYS_A_BUCKET = 8, 2_000_000, 5000, 1000
-# Rows a key and batch, keys, batches before the clock starts and after. The last shows the fixed cost of a batch.
+# Rows per key and batch, keys, batches before timing starts, timed batches. The last stream shows a batch's fixed cost.
 STREAMS = [(2.5, 64_000, 10, 10), (100.0, 5000, 4, 4), (500.0, 2000, 3, 3), (2.5, 1000, 15, 15)]
-BY_KEY = (2.5, 2000, 1, 2)  # the same with one state a key, of fewer keys because it takes so long
+BY_KEY = (2.5, 2000, 1, 2)  # the same with one state per key, and fewer keys because this is slow
 FEATURES = [f"x{j}" for j in range(D)]
 COLUMNS: dict[str, Any] = {"key": "key", "order": "t", "features": FEATURES, "label": "y"}
 REPLAY_TARGET, TARGETS = 250_000.0, {(100.0, 5000): 120_000.0, (2.5, 64_000): 50_000.0}
@@ -63,9 +63,9 @@ def measure(quick: bool) -> Report:
             rows.append((f"{label}, {share:g} rows a key and batch, {keys:,} keys", *found))
     note = (
         f"RLS, {D} features, local[2], files as source and no sink. History: {count:,} rows of {HISTORY_KEYS:,} keys. "
-        f"Streams: {KEYS_A_BUCKET:,} keys a bucket, drawn at random for each row, and half of the batches before the clock "
-        "starts, while Java compiles; with one state a key, one of three. The last column is of what came before: the first "
-        "run of a history, and the first batches. CPU time of the driver, the JVM and the Python workers."
+        f"Streams: {KEYS_A_BUCKET:,} keys a bucket; the key of each row is random. Half of the batches (with one state a "
+        "key, one of three) come before timing starts, while Java compiles. The last column shows these first batches and, "
+        "for a history, its first run. CPU time of the driver, the JVM and the Python workers."
     )
     spark.stop()
     return Report([Table("Fleets on Spark", ("what", "rows per CPU-second", "at first"), rows, note)], verdicts)
@@ -75,7 +75,7 @@ _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvid
 
 
 def _written(spark: SparkSession, folder: Path, keys: int, counts: list[int]) -> DataFrame:
-    """Files of as many rows, each of which is a batch."""
+    """Writes one file for each entry of `counts`, with that many rows; in a stream, each file is a batch."""
     folder.mkdir(parents=True)
     rng, start = np.random.default_rng(0), 0
     for number, count in enumerate(counts):
@@ -89,7 +89,7 @@ def _written(spark: SparkSession, folder: Path, keys: int, counts: list[int]) ->
 
 
 def _idle(df: DataFrame) -> DataFrame:
-    """The plan of replay, with the label in the place of a prediction."""
+    """The plan of replay, with the label in place of a prediction."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -118,7 +118,7 @@ def _followed(
     batches: int,
     way: Way | None = None,
 ) -> tuple[float, float]:
-    """Rows per CPU-second after the ``first`` batches, and in these, by ``follow`` unless there is another way."""
+    """Rows per CPU-second after the ``first`` batches, and during them, with ``follow`` unless ``way`` is given."""
     count = int(share * keys)
     _written(spark, folder / "in", keys, [count] * (first + batches))
     buckets = max(keys // KEYS_A_BUCKET, 1)
@@ -137,7 +137,7 @@ def _await_batch(query: StreamingQuery, number: int) -> None:
 
 
 def _learned(learner: dl.Learner, state: Any, rows: Iterator[pd.DataFrame]) -> tuple[pd.DataFrame, bytes]:
-    """The rows of one key with predictions, and the model after them, given its bytes from before, if any."""
+    """The rows of one key with predictions, and the bytes of the updated model; `state` holds the earlier bytes, if any."""
     table = pd.concat(list(rows)).sort_values("t", ignore_index=True)
     model = dl.from_bytes(bytes(state)) if state is not None else learner.clone()
     run = model.run(table[FEATURES], table["y"])
@@ -179,9 +179,9 @@ WAYS: dict[str, Way] = {"one state a key": _one_state_a_key, "applyInPandasWithS
 
 
 def _cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of this process and all that it started, Java's and Python's workers among them."""
+    """CPU time of this process and all its descendants, including Java and the Python workers."""
     before, done = _ticks(), Event()
-    seen = dict(before)  # ticks by process, as they were when it was last there
+    seen = dict(before)  # the last known ticks of each process
 
     def look() -> None:
         while not done.wait(0.1):
@@ -199,14 +199,14 @@ def _cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def _ticks() -> dict[tuple[int, int], int]:
-    """Of each process of the family, known by its number and its start: the time that it took itself."""
+    """CPU ticks of this process and each of its descendants, by process id and start time, without their children's."""
     children: dict[int, list[int]] = {}
     found: dict[int, tuple[int, int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has ended
         number = int(path.parent.name)
         children.setdefault(int(fields[1]), []).append(number)
         found[number] = (int(fields[19]), int(fields[11]) + int(fields[12]))

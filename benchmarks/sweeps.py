@@ -1,4 +1,4 @@
-"""Sweeps: the time of one setting out of 64, relative to a separate run; uses all cores."""
+"""Sweeps: the time of one of 64 settings, relative to a separate run; uses all cores."""
 
 from __future__ import annotations
 

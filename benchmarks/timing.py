@@ -20,7 +20,7 @@ THREAD_VARIABLES = (
 
 @dataclass(frozen=True)
 class Case:
-    """Something to time: ``call`` works through ``rows`` rows."""
+    """Something to time: ``call`` processes ``rows`` rows."""
 
     label: str
     call: Callable[[], object]
@@ -70,8 +70,8 @@ def compare(cases: Sequence[Case], rounds: int, clock: Callable[[], float] = per
     """Times the cases ``rounds`` times, after one untimed call of each.
 
     A disturbance of the machine hits neighbours in time alike, so ratios are taken within a round; the order rotates
-    so that no case always follows the same one. ``process_time`` as the clock leaves out what other processes take; it is
-    for cases of one thread.
+    so that no case always follows the same one. ``process_time`` as the clock excludes the time of other processes; it is
+    for cases with one thread.
     """
     for case in cases:
         case.call()
@@ -92,7 +92,7 @@ def compare(cases: Sequence[Case], rounds: int, clock: Callable[[], float] = per
 
 
 def rows_for(seconds: float, call: Callable[[int], object], most: int) -> int:
-    """How many rows ``call(rows)`` works through in about ``seconds``, at most ``most``."""
+    """The number of rows that ``call(rows)`` processes in about ``seconds``, at most ``most``."""
     probe = min(50, most)
     call(probe)
     begin = perf_counter()

@@ -38,7 +38,7 @@ class Contender:
 
     def error(self, settings: dict[str, float], rows: Rows) -> float:
         X, y = rows
-        with np.errstate(over="ignore"):  # from a rate that is too large
+        with np.errstate(over="ignore"):  # caused by a rate that is too large
             return float(np.mean((y - self.run(self.make(**settings), self.prepare(X), y)) ** 2))
 
     def tuned(self, rows: Rows) -> dict[str, float]:

@@ -15,7 +15,7 @@ ORDER = 24
 
 
 def run(task: Task, every: int) -> Array:
-    """The predictions; the newest label known until there are twice as many rows as weights.
+    """The predictions. Until there are twice as many rows as weights, the newest known label is the prediction.
 
     A row beyond the first unknown one is predicted through the rows in between, whose features are known by then.
     """
@@ -31,7 +31,7 @@ def run(task: Task, every: int) -> Array:
         if count - since < 2 * (1 + order + X.shape[1]):
             continue
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SingularMatrixWarning)  # files have columns that are constant for long
+            warnings.simplefilter("ignore", SingularMatrixWarning)  # some columns are constant for a long time
             fitted = AutoReg(y[since:count], order, exog=X[since:count]).fit().params
         constant, of_lags, of_features = fitted[0], fitted[1 : 1 + order], fitted[1 + order :]
         rows = np.flatnonzero((known >= count) & (known < following))

@@ -24,7 +24,7 @@ RIDGE_LAGS = tuple(lag for lag in MANY if lag <= 24)
 
 @dataclass(frozen=True)
 class Answer:
-    """Predictions, and the ends of intervals if a method has them."""
+    """Predictions, and the bounds of intervals if a method has them."""
 
     predictions: Array
     lower: Array | None = None

@@ -70,7 +70,7 @@ def shifted(values: Array, by: int) -> Array:
 
 
 def run(make: Callable[[], Any], form: Form, task: Task, every: int, stop: int | None = None) -> Array:
-    """The predictions of the rows before ``stop``; the newest label known until the first fit."""
+    """The predictions of the rows before ``stop``. Until the first fit, the newest known label is the prediction."""
     Z, y, known = form.inputs(task), task.y, task.known
     newest = np.where(known > 0, y[known - 1], 0.0)
     target = y - newest if form.change else y

@@ -30,7 +30,7 @@ def read(folder: Path) -> Kept:
 
 
 def ratios(kept: Kept, ahead: int, method: str, figure: str = "mse", base: str = "auto") -> dict[str, float]:
-    """The ratio of two methods' figures by file, where both exist."""
+    """The ratio of two methods' figures for each file that has both."""
     pairs = {name: by_ahead.get(ahead, {}) for name, by_ahead in kept.items()}
     return {
         name: own[method][figure] / own[base][figure]

@@ -26,7 +26,7 @@ def tree() -> Any:
 
 
 def run(task: Task, regressor: Any) -> Array:
-    """The predictions, on the features and three earlier labels; inputs and labels are scaled as they come."""
+    """The predictions from the features and three earlier labels; inputs and labels are scaled by the rows so far."""
     from river import preprocessing
 
     model = preprocessing.StandardScaler() | preprocessing.TargetStandardScaler(regressor=regressor)

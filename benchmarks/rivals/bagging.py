@@ -1,7 +1,7 @@
 """EOS-ELM, Lan, Soh and Huang (2009), and on-line bagging, Oza and Russell (2001), of extreme learning machines.
 
 Both predict the mean of their machines. EOS-ELM's machines differ in their nodes. In on-line bagging, each
-machine also learns a row as often as a Poisson variable of mean 1 says.
+machine also learns a row a random number of times, drawn from a Poisson distribution of mean 1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""numba's ``njit`` where numba is installed, and otherwise nothing: the same code then runs as plain Python, for tests."""
+"""numba's ``njit`` if numba is installed; otherwise the same code runs as plain Python, for tests."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ NODES, RIDGE = 20, 1e-3
 
 
 def inputs(X: Array) -> Array:
-    """Scaled rows with a constant, last."""
+    """Scaled rows with a constant appended."""
     return np.column_stack([online(X), np.ones(len(X))])
 
 
 def drawn(machines: int, d: int, seed: int) -> Array:
-    """Weights of hidden nodes: uniform on [-1, 1], divided by the root of the number of inputs against saturation."""
+    """Weights of hidden nodes: uniform on [-1, 1], divided by the root of the number of inputs to avoid saturation."""
     nodes = np.random.default_rng(seed).uniform(-1, 1, (machines, NODES, d))
     nodes[:, :, :-1] /= math.sqrt(d - 1)
     return nodes

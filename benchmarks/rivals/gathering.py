@@ -13,7 +13,7 @@ from driftline import streams
 from driftline.reproduce.dfop_fig1 import STAGES
 from driftline.reproduce.rivals import fingerprint, same
 
-FILE = Path(__file__).parents[2] / "src/driftline/reproduce/rivals.json"  # of the checkout, wherever driftline is installed
+FILE = Path(__file__).parents[2] / "src/driftline/reproduce/rivals.json"  # in the checkout, wherever driftline is installed
 ABOUT = ("origin", "words", "library")
 SCORES = ("subsets", "scores", "microseconds")
 
@@ -55,7 +55,7 @@ def write(keep: Path) -> None:
 
 
 def lines(content: dict[str, Any]) -> str:
-    """JSON with a line for each method of a data set, so that a difference shows which figures changed."""
+    """JSON with a line for each method of a data set, so that a diff shows which figures changed."""
     folded: list[str] = []
 
     def fold(value: Any, depth: int) -> Any:

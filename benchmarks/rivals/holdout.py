@@ -14,7 +14,7 @@ from driftline.reproduce.dfop_fig1 import EVERY, FRESH, REPEATS, STAGES
 
 
 def run(keep: Path, seed: int = 0) -> None:
-    """Counts of right labels among the fresh rows, by stream, repetition and sample."""
+    """Counts of correct labels among the fresh rows, by stream, repetition and sample."""
     if not contest.installed(CLASSIFIERS["DWM"]):
         return
     for name in STAGES:

@@ -31,7 +31,7 @@ def predictions(X: Array, y: Array, seed: int) -> Array:
 
 @compiled
 def sigmoid_weights(age: int, slope: float, crossing: float) -> Array:
-    """Weights of a member's betas, the oldest first; their sum is 1."""
+    """Weights of a member's betas, oldest first; their sum is 1."""
     weights = np.empty(age + 1)
     for i in range(age + 1):
         weights[i] = 1.0 / (1.0 + math.exp(-slope * (i - crossing)))
@@ -40,7 +40,7 @@ def sigmoid_weights(age: int, slope: float, crossing: float) -> Array:
 
 @compiled
 def vote(betas: Array, slope: float, crossing: float) -> float:
-    """log(1 / mean beta) from a member's betas, the oldest first."""
+    """log(1 / mean beta) from a member's betas, oldest first."""
     return -math.log(max(1e-10, sigmoid_weights(betas.size - 1, slope, crossing) @ betas))
 
 

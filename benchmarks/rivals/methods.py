@@ -32,7 +32,7 @@ class Method(NamedTuple):
         origin: where it comes from.
         library: the package it needs.
         words: a one-line description.
-        budget: the most rows of a data set to use, over its subsets, fewer with many inputs; at least two subsets are run.
+        budget: the largest number of rows over all subsets, smaller with many inputs; at least two subsets are run.
         longest: rows of a data set beyond which the method is left out.
     """
 

@@ -55,7 +55,7 @@ def of(make: Make) -> Run:
 
 
 def label_before(X: Array, y: Array, seed: int) -> Array:
-    """A baseline: the previous label, 0 at first."""
+    """A baseline: the previous label, or 0 for the first row."""
     return np.concatenate([[0.0], y[:-1]])
 
 
@@ -71,7 +71,7 @@ def with_labels(run: Run) -> Run:
 
 
 def classifiers(name: str, X: Array, y: Array) -> dict[str, Run]:
-    """Functions of rows, labels and a seed, by method; the data set's name and rows determine the parameters."""
+    """Functions of rows, labels and a seed, by method; their parameters depend on the data set's name and rows."""
 
     def by_classifier(X: Array, y: Array, seed: int) -> Array:
         return np.array([label or 1.0 for label in dl.Classifier(dl.Auto()).run(X, y).predictions])

@@ -1,4 +1,4 @@
-"""River's forest and adaptive tree, with its defaults; the regressors on scaled rows and labels."""
+"""River's forest and adaptive tree with their defaults; the regressors get scaled rows and labels."""
 
 from __future__ import annotations
 

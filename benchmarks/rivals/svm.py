@@ -3,7 +3,7 @@
 The DFOP paper names neither kernels nor windows. SVM-win has a Gaussian kernel here, because in the paper it beats linear
 methods on classes that are not linearly separable. Its window is that of 1NN-win, and it is fitted every ``EVERY`` rows.
 SVM-fix and SVM-ada are linear and fitted after each batch. SVM-fix uses the last ``FIXED`` batches. SVM-ada uses the last
-1, 2, 4, 8 or 16 batches, whichever has the least estimated error on the latest batch. The estimate is the one that
+1, 2, 4, 8 or 16 batches, whichever has the smallest estimated error on the latest batch. The estimate is the one that
 Klinkenberg (2004) takes from Joachims: the share of rows with 2 alpha R^2 + xi >= 1. Inputs are scaled by the window's mean
 and deviation.
 """
