@@ -1,4 +1,4 @@
-// Checks for the native tests: they print what failed, and the program's result says whether anything did.
+// Checks for the native tests: they print each failure, and the program's exit code says whether any check failed.
 #pragma once
 
 #include <cmath>

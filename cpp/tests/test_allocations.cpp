@@ -16,7 +16,7 @@ Index allocations = 0;
 void count_allocation() { allocations += counting; }
 } // namespace
 
-// Every way to memory is counted: the linker sends the C functions here (see CMakeLists.txt), operator new is replaced.
+// Counts every allocation: the linker redirects the C functions here (see CMakeLists.txt), and operator new is replaced.
 extern "C" {
 void* __real_malloc(std::size_t);
 void* __real_calloc(std::size_t, std::size_t);
@@ -61,7 +61,7 @@ template <class T> void steps_allocate_nothing(Index d, const Policy& policy) {
     CHECK(allocations == 0);
 }
 
-// Compressed rows of three entries each: through a random matrix, and into first-order learners.
+// Sparse rows of three entries each, through a random matrix and into first-order learners.
 template <class T> void sparse_rows_allocate_nothing() {
     constexpr Index rows = 200, features = 1000;
     std::vector<double> values(3 * rows), y(rows), predictions(rows);

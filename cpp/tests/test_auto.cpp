@@ -1,4 +1,4 @@
-// Auto and its experts outside the linear core: against plain formulas, and with rows in every order of calls.
+// Auto and its experts outside the linear core, compared with plain formulas, and with calls in any order.
 #include <cstring>
 #include <memory>
 #include <random>
@@ -33,7 +33,7 @@ void differences_are_sums_with_binomial_coefficients() {
         trail.look(rows.back().get(), 1, context);
         std::vector<double> written(static_cast<std::size_t>(differences.columns()));
         differences.write(context, written.data());
-        long double factor = 1; // binomials of the highest order, alternating
+        long double factor = 1; // binomial coefficients of the highest order, with alternating signs
         if (t >= near_labels) {
             long double expected = 0;
             for (Index k = 0; k < near_labels; ++k) {
@@ -54,7 +54,7 @@ void differences_are_sums_with_binomial_coefficients() {
     }
 }
 
-void what_is_known_of_the_past_counts_from_the_predicted_row() {
+void lags_count_back_from_the_predicted_row() {
     RowHistory trail(1, 1);
     for (Index t = 0; t < 400; ++t) {
         const double x = 0, y = static_cast<double>(t);
@@ -72,8 +72,8 @@ void what_is_known_of_the_past_counts_from_the_predicted_row() {
     }
 }
 
-// After 1,500 rows nothing is left of the prior, and units do not matter: the solution of the normal equations is unique.
-void a_regression_in_units_that_stay_is_least_squares() {
+// After 1,500 rows the prior is forgotten and units do not matter: the solution of the normal equations is unique.
+void a_regression_in_fixed_units_is_least_squares() {
     const double forgetting = 0.98, true_weights[] = {2, -3};
     Regression fit(2, forgetting, 1e-3);
     long double moments[3][4] = {};
@@ -88,7 +88,7 @@ void a_regression_in_units_that_stay_is_least_squares() {
         }
         fit.learn(x, y, 1);
     }
-    for (Index i = 0; i < 3; ++i) // Gauss and Jordan
+    for (Index i = 0; i < 3; ++i) // Gauss-Jordan elimination
         for (Index r = 0; r < 3; ++r) {
             const long double factor = r == i ? 0 : moments[r][i] / moments[i][i];
             for (Index j = 0; j < 4; ++j)
@@ -119,15 +119,15 @@ void trees_find_the_column_that_matters() {
         }
         trees.learn(row, y, 1);
     }
-    CHECK(loss < 0.02 * spread); // the noise alone is 0.003 of it
+    CHECK(loss < 0.02 * spread); // the noise alone accounts for 0.003
     double importance[columns];
     trees.importance(importance);
-    for (Index j = 0; j < columns; ++j) // which share what is gained on noise
+    for (Index j = 0; j < columns; ++j) // irrelevant columns share the gain from fitting noise
         CHECK(j == 3 || importance[3] > 3 * importance[j]);
 }
 
-// Every split of every column, by sums over the rows.
-void the_best_split_lowers_the_squares_most() {
+// Compared with every split of every column, from sums over the rows.
+void the_best_split_reduces_the_squared_error_most() {
     const Index rows = 200, width = 7;
     std::vector<Term> terms(rows), bars(width * most_bins);
     std::vector<std::uint8_t> bins(rows * width);
@@ -162,7 +162,7 @@ void the_best_split_lowers_the_squares_most() {
     CHECK(trees_engine().best_split(sample, own.data(), own.data() + 6).column == -1);
 }
 
-void leaves_by_bins_are_leaves_by_values() {
+void leaves_by_bins_equal_leaves_by_values() {
     const Index columns = 5, rows = 3 * bytes_at_once;
     std::vector<Edges> edges(columns);
     std::vector<float> sample;
@@ -186,7 +186,7 @@ void leaves_by_bins_are_leaves_by_values() {
     std::vector<std::vector<std::uint8_t>> bins(columns, std::vector<std::uint8_t>(rows));
     for (Index t = 0; t < rows; ++t) {
         std::uint8_t own[columns];
-        for (Index j = 0; j < columns; ++j) // edges themselves, too
+        for (Index j = 0; j < columns; ++j) // including values on the edges
             x[t * columns + j] = t % 2 ? static_cast<float>(normal()) : edges[j].value[source() % (most_bins - 1)];
         trees_engine().find_bins(edges.data(), x.data() + t * columns, columns, own);
         for (Index j = 0; j < columns; ++j)
@@ -202,7 +202,7 @@ void leaves_by_bins_are_leaves_by_values() {
 }
 
 // Parts that are not saved are recomputed: the bins, and the leaves of all rows.
-void trees_that_were_read_go_on_as_if_never_stopped() {
+void loaded_trees_resume_as_if_never_stopped() {
     const Index columns = 6;
     for (const Index rows : {20, 33, 100, 300, 1024, 1500}) {
         Trees trees(columns, {1024, 0.5, 0.1}), again(columns, {1024, 0.5, 0.1});
@@ -236,12 +236,12 @@ void trees_that_were_read_go_on_as_if_never_stopped() {
         }
     }
 }
-void a_split_below_none_is_refused() {
+void a_split_below_a_leaf_is_refused() {
     Tree tree;
-    CHECK(tree.set_shape(0b1011) && tree.shape() == 0b1011); // the root, its left child, and that one's
+    CHECK(tree.set_shape(0b1011) && tree.shape() == 0b1011); // the root, its left child, and the left child of that
     CHECK(!tree.set_shape(0b1001));
 }
-void features_that_others_keep_are_copied() {
+void features_shared_with_other_trees_are_copied() {
     const TreesKind narrow_kind{64, 1, 0.1, 1, 2}, alone_kind{128, 1, 0.1};
     Trees narrow(3, narrow_kind), wide(4, {128, 1, 0.1, 2, 2}), alone(1, alone_kind);
     for (Index t = 0; t < 200; ++t) {
@@ -252,7 +252,7 @@ void features_that_others_keep_are_copied() {
         CHECK(row[0] == static_cast<float>(one[0]));
         CHECK(row[1] == static_cast<float>(feature) && row[2] == rounded_to_half(static_cast<float>(change)));
         alone.learn(row + 1, 0, weight);
-        if (t < 120) // the others begin later
+        if (t < 120) // the others start later
             continue;
         narrow.learn(row, 0, weight);
         wide.narrow(other, row);
@@ -289,14 +289,14 @@ template <class T> std::vector<double> state_of(AutoModel<T>& model) {
     return out;
 }
 
-template <class T> void rows_in_blocks_are_rows_one_by_one(Index d) {
+template <class T> void rows_in_blocks_equal_single_rows(Index d) {
     const Index rows = 700;
     std::vector<double> x(static_cast<std::size_t>(rows * d)), y(static_cast<std::size_t>(rows));
     for (double& value : x)
         value = static_cast<double>(static_cast<T>(normal()));
     for (Index t = 0; t < rows; ++t)
         y[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t * d)] + 0.1 * normal();
-    y[400] = 1e5; // goes alone
+    y[400] = 1e5; // an outlier, which is learned on its own
     AutoModel<T> together(d, d, true), singly(d, d, true);
     std::vector<double> predictions(y.size());
     Batch batch{};
@@ -315,7 +315,7 @@ template <class T> void rows_in_blocks_are_rows_one_by_one(Index d) {
 }
 
 // Immediate and late labels, with features added later.
-template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
+template <class T> void any_order_of_calls_stays_within_its_buffers(Index d) {
     AutoModel<T> model(d, d, true);
     struct Waiting {
         std::unique_ptr<double[]> x;
@@ -358,19 +358,19 @@ template <class T> void any_order_of_calls_stays_within_its_rows(Index d) {
 
 int main() {
     differences_are_sums_with_binomial_coefficients();
-    what_is_known_of_the_past_counts_from_the_predicted_row();
-    a_regression_in_units_that_stay_is_least_squares();
+    lags_count_back_from_the_predicted_row();
+    a_regression_in_fixed_units_is_least_squares();
     trees_find_the_column_that_matters();
-    the_best_split_lowers_the_squares_most();
-    leaves_by_bins_are_leaves_by_values();
-    trees_that_were_read_go_on_as_if_never_stopped();
-    a_split_below_none_is_refused();
-    features_that_others_keep_are_copied();
+    the_best_split_reduces_the_squared_error_most();
+    leaves_by_bins_equal_leaves_by_values();
+    loaded_trees_resume_as_if_never_stopped();
+    a_split_below_a_leaf_is_refused();
+    features_shared_with_other_trees_are_copied();
     for (const Index d : {1, 2, 3, 13, 20}) {
-        rows_in_blocks_are_rows_one_by_one<double>(d);
-        any_order_of_calls_stays_within_its_rows<double>(d);
+        rows_in_blocks_equal_single_rows<double>(d);
+        any_order_of_calls_stays_within_its_buffers<double>(d);
     }
-    rows_in_blocks_are_rows_one_by_one<float>(3);
-    any_order_of_calls_stays_within_its_rows<float>(3);
+    rows_in_blocks_equal_single_rows<float>(3);
+    any_order_of_calls_stays_within_its_buffers<float>(3);
     return checks::result();
 }

@@ -18,7 +18,7 @@ struct Trial {
     Policy policy;
     bool intercept = false, weighted = false, gaps = false, silent = false, wild = false;
     bool scheduled = false;
-    double threshold = 0; // of resets; 0: none
+    double threshold = 0; // for resets; 0 means none
 };
 
 template <class T> struct Stream {
@@ -36,7 +36,7 @@ template <class T> struct Stream {
                 y[t] = NAN;
             if (trial.gaps && t % 13 == 6)
                 x[t * static_cast<std::size_t>(trial.d)] = static_cast<T>(NAN);
-            if (trial.silent) // features that never speak, and features that say the same
+            if (trial.silent) // features that are always zero, and constant features
                 for (Index j = 0; j + 2 < features; j += 3) {
                     x[t * static_cast<std::size_t>(trial.d) + static_cast<std::size_t>(j)] = 0;
                     x[t * static_cast<std::size_t>(trial.d) + static_cast<std::size_t>(j + 1)] = 3;
@@ -61,7 +61,7 @@ template <class T> struct Stream {
     }
 };
 
-// Everything that a replay changes.
+// All state that a replay changes.
 template <class T> struct Outcome {
     std::vector<double> predictions, lower, upper, snapshots, factors;
     std::vector<unsigned char> resets;
@@ -96,7 +96,7 @@ template <class T> bool same(const T* a, const T* b, Index n) {
     return std::memcmp(a, b, static_cast<std::size_t>(n) * sizeof(T)) == 0;
 }
 
-template <class T> void rows_in_blocks_are_rows_one_by_one(const Trial& trial) {
+template <class T> void rows_in_blocks_equal_single_rows(const Trial& trial) {
     CHECK(FactorBlocks<T>::suits(SecondOrderModel<T>(trial.d, false, trial.policy).state));
     const Stream<T> stream(trial);
     const Batch batch = stream.batch(trial);
@@ -105,7 +105,7 @@ template <class T> void rows_in_blocks_are_rows_one_by_one(const Trial& trial) {
     for (const bool two_threads : {false, true}) {
         Outcome<T> blocks(trial);
         Batch begun = batch;
-        begun.rows = trial.rows / 3; // as a run that is cut in two
+        begun.rows = trial.rows / 3; // the run is split in two
         CHECK(FactorBlocks<T>(blocks.model.state, begun, blocks.out, two_threads).run() == Status::done);
         CHECK(blocks.out.done == begun.rows);
         FactorBlocks<T> replay(blocks.model.state, batch, blocks.out, two_threads);
@@ -163,29 +163,28 @@ Policy guarded(double noise) {
 
 template <class T> void all_of_one_type() {
     for (const Index d : {1, 4, 5, 8, 21, 50, 67}) {
-        rows_in_blocks_are_rows_one_by_one<T>({d, 100, ridge()});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 97, .policy = ridge(3), .weighted = true});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 100, .policy = forgetting(0.9), .gaps = true});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 400, .policy = forgetting(0.97), .silent = true});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 150, .policy = forgetting(0.99), .wild = true});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 100, .policy = forgetting(0.99), .scheduled = true});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 60, .policy = shrinking()});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 110, .policy = resetting(23)});
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 50, .policy = resetting(1)});
+        rows_in_blocks_equal_single_rows<T>({d, 100, ridge()});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 97, .policy = ridge(3), .weighted = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 100, .policy = forgetting(0.9), .gaps = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 400, .policy = forgetting(0.97), .silent = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 150, .policy = forgetting(0.99), .wild = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 100, .policy = forgetting(0.99), .scheduled = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 60, .policy = shrinking()});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 110, .policy = resetting(23)});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 50, .policy = resetting(1)});
         const double size = 8.0 * static_cast<double>(d);
-        rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 200, .policy = guarded(size / 2), .threshold = 0.4});
-        rows_in_blocks_are_rows_one_by_one<T>(
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 200, .policy = guarded(size / 2), .threshold = 0.4});
+        rows_in_blocks_equal_single_rows<T>(
             {.d = d, .rows = 100, .policy = guarded(size / 20), .weighted = true, .threshold = 0.04});
         if (d > 1)
-            rows_in_blocks_are_rows_one_by_one<T>({.d = d, .rows = 50, .policy = forgetting(0.95), .intercept = true});
+            rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 50, .policy = forgetting(0.95), .intercept = true});
     }
 }
 
-// Too much forgetting for a block: processing falls back to single rows, and returns to blocks.
-template <class T> void what_grows_without_end_goes_singly() {
+// With too much forgetting for a block, processing falls back to single rows, and later returns to blocks.
+template <class T> void rows_that_grow_too_fast_for_a_block_are_processed_singly() {
     for (const Index d : {6, 40})
-        rows_in_blocks_are_rows_one_by_one<T>(
-            {.d = d, .rows = 1500, .policy = forgetting(0.8), .gaps = true, .silent = true});
+        rows_in_blocks_equal_single_rows<T>({.d = d, .rows = 1500, .policy = forgetting(0.8), .gaps = true, .silent = true});
 }
 
 } // namespace
@@ -193,7 +192,7 @@ template <class T> void what_grows_without_end_goes_singly() {
 int main() {
     all_of_one_type<double>();
     all_of_one_type<float>();
-    what_grows_without_end_goes_singly<double>();
-    what_grows_without_end_goes_singly<float>();
+    rows_that_grow_too_fast_for_a_block_are_processed_singly<double>();
+    rows_that_grow_too_fast_for_a_block_are_processed_singly<float>();
     return checks::result();
 }

@@ -1,4 +1,4 @@
-// Bounds on scores: the same bits however often they are queried, and finite for any scores.
+// Bounds on scores: bit for bit the same however often they are queried, and finite for any scores.
 #include <vector>
 
 #include "check.hpp"
@@ -25,7 +25,7 @@ bool same(const Coverage& a, const Coverage& b) {
            a.first_key == b.first_key && a.noted == b.noted;
 }
 
-void questions_between_scores_do_not_change_the_bits(Index every) {
+void queries_between_scores_do_not_change_the_bits(Index every) {
     Coverage seldom, often;
     for (Index i = 0; i < 3000; ++i) {
         const double score = uniform(i) < 0.2 ? 0 : std::exp(20 * uniform(i + 5000) - 10);
@@ -63,7 +63,7 @@ void bounds_are_finite_and_ordered(double least, double most, Index late) {
     CHECK(total <= most_weight);
 }
 
-// log(last / first factor) / step is the number of misses less the number expected, between two readings of the bins.
+// Between two readings of the bins, log(last / first factor) / step is the number of misses minus the expected number.
 void the_factor_counts_the_misses(Index late) {
     Coverage c;
     std::vector<IntervalBasis> said;
@@ -112,7 +112,7 @@ void a_label_beyond_the_widest_interval_is_a_miss() {
 int main() {
     a_label_beyond_the_widest_interval_is_a_miss();
     for (const Index every : {1, 3, 100})
-        questions_between_scores_do_not_change_the_bits(every);
+        queries_between_scores_do_not_change_the_bits(every);
     for (const Index late : {0, 1, 30, 500}) {
         bounds_are_finite_and_ordered(0, 1, late);
         bounds_are_finite_and_ordered(1e-290, 1e290, late);

@@ -1,4 +1,4 @@
-// Cholesky factors, triangular solves, and the projection on the ball.
+// Cholesky factors, triangular solves, and the projection onto the ball.
 #include "check.hpp"
 #include "driftline/linear/projection.hpp"
 #include "samples.hpp"
@@ -50,7 +50,7 @@ void cholesky_factors_and_solves(Index d) {
         CHECK_NEAR(y[i], x[i], 1e-12 * static_cast<double>(d));
 }
 
-void cholesky_refuses_what_is_not_definite(Index d) {
+void cholesky_refuses_indefinite_matrices(Index d) {
     std::vector<double> a = random_triangle(d);
     triangle_row(a.data(), d - 1)[d - 1] = -1;
     CHECK(!cholesky(a.data(), d));
@@ -93,7 +93,7 @@ template <class T> void projection_is_on_the_ball_and_optimal(Index d) {
 int main() {
     for (const Index d : sizes()) {
         cholesky_factors_and_solves(d);
-        cholesky_refuses_what_is_not_definite(d);
+        cholesky_refuses_indefinite_matrices(d);
         projection_is_on_the_ball_and_optimal<double>(d);
         projection_is_on_the_ball_and_optimal<float>(d);
     }

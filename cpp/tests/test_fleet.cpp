@@ -44,7 +44,7 @@ struct Rows {
         keyed.predictions = predictions.data();
         keyed.resets = resets.data();
     }
-    // The rows of one key as a batch of their own.
+    // The rows of one key, as a separate batch.
     Batch of(Index key, std::vector<double>& some_x, std::vector<double>& some_y) const {
         const Index features = keyed.batch.row_stride;
         for (Index t = 0; t < rows; ++t)
@@ -67,7 +67,7 @@ template <class T> Status replay_alone(FirstOrderState<T>& m, const Batch& batch
     return engine<T>().replay_first(m, batch, out);
 }
 
-template <class Model> void rows_with_keys_are_rows_of_separate_models(Index d, auto policy, std::size_t threads) {
+template <class Model> void rows_with_keys_equal_rows_of_separate_models(Index d, auto policy, std::size_t threads) {
     const bool intercept = d > 1;
     FleetModel<Model> fleet(models, d, intercept, policy);
     const std::vector<double> thresholds(200, 0.3);
@@ -96,7 +96,7 @@ template <class Model> void rows_with_keys_are_rows_of_separate_models(Index d, 
     }
 }
 
-template <class T> void what_goes_in_comes_out(Index d, const Policy& policy) {
+template <class T> void a_model_survives_a_round_trip_through_a_slot(Index d, const Policy& policy) {
     SecondOrderModel<T> model(d, false, policy), other(d, false, policy);
     for (int t = 0; t < 20; ++t) {
         fill(model.state.x, d);
@@ -114,7 +114,7 @@ template <class T> void what_goes_in_comes_out(Index d, const Policy& policy) {
     CHECK(std::memcmp(&other.state.sums, &model.state.sums, sizeof(Sums)) == 0);
 }
 
-template <class T> void a_call_that_is_undone_leaves_no_trace() {
+template <class T> void an_undone_call_leaves_no_trace() {
     FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing);
     Rows data(3);
     std::vector<KeyedDone> done(2);
@@ -129,11 +129,11 @@ template <class T> void a_call_that_is_undone_leaves_no_trace() {
     CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) != 0);
     CHECK(fleet.undo());
     CHECK(std::memcmp(before.data(), fleet.slot(0), before.size()) == 0);
-    CHECK(!fleet.undo()); // no call is under way
+    CHECK(!fleet.undo()); // no call is in progress
 }
 
 // Undoing a call that was accepted, or that cannot fail, changes nothing.
-template <class T> void what_was_accepted_stays() {
+template <class T> void accepted_calls_cannot_be_undone() {
     for (const Policy& policy : {refusing, forgetting}) {
         FleetModel<SecondOrderModel<T>> fleet(models, 4, true, policy);
         Rows data(3);
@@ -149,7 +149,7 @@ template <class T> void what_was_accepted_stays() {
     }
 }
 
-template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
+template <class T> void a_growing_fleet_keeps_what_it_learned() {
     FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing), other(models, 4, true, refusing);
     Rows data(3);
     for (double& value : data.x)
@@ -161,7 +161,7 @@ template <class T> void a_fleet_that_grows_keeps_what_it_learned() {
             std::vector<KeyedDone> done(2);
             CHECK(each->run(data.keyed, done) == Status::done);
             each->accept();
-            KeyedRows asked = data.keyed; // leaves journals of its own
+            KeyedRows asked = data.keyed; // leaves its own journals
             asked.batch.y = nullptr;
             done = std::vector<KeyedDone>(2);
             CHECK(each->run(asked, done) == Status::done);
@@ -196,7 +196,7 @@ template <class Model> Status run_with_intervals(FleetModel<Model>& fleet, Rows&
     return fleet.run(keyed, done);
 }
 
-template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
+template <class T> void stored_intervals_and_alarms_are_undone_and_move_with_their_model() {
     FleetModel<SecondOrderModel<T>> fleet(models, 4, true, refusing, {true, limit});
     Rows data(3);
     for (double& value : data.x)
@@ -231,8 +231,8 @@ template <class T> void what_is_kept_is_undone_and_moves_with_its_model() {
     CHECK(fleet.head(1).call == 0 && fleet.watch(1)->alarm.count == 0 && fleet.tracker(1)->judged == 0);
 }
 
-// If intervals are not kept, a call stores nothing for them.
-template <class T> void intervals_of_one_call_cost_nothing_afterwards() {
+// If the fleet does not keep intervals, a call stores nothing for them.
+template <class T> void intervals_of_a_single_call_take_no_memory_afterwards() {
     FleetModel<FirstOrderModel<T>> fleet(models, 4, true, FirstOrderPolicy{}), other(models, 4, true, FirstOrderPolicy{});
     Rows data(3);
     for (int call = 0; call < 2; ++call) {
@@ -260,7 +260,7 @@ void errors_are_sorted_by_slot_and_keep_their_order() {
         CHECK(error.error == 0.5 * error.row);
 }
 
-// Whatever pattern the keys have, no thread has much more than its share of them.
+// For any pattern of keys, no thread has much more than its share of them.
 void threads_have_equal_shares() {
     for (const Index stride : {1, 2, 3, 4, 8, 10, 100, 1024, 4096, 65536})
         for (const std::uint32_t parts : {2u, 3u, 4u, 8u}) {
@@ -275,19 +275,19 @@ void threads_have_equal_shares() {
 template <class T> void test_type() {
     for (const Index d : sizes())
         for (const Policy& policy : {forgetting, drifting})
-            what_goes_in_comes_out<T>(d, policy);
+            a_model_survives_a_round_trip_through_a_slot<T>(d, policy);
     for (const Index d : {1, 2, 4, 5, 8, 9, 16, 17, 33, 40})
         for (const std::size_t threads : {1, 2}) {
             for (const Policy& policy : {forgetting, keeping, drifting, resetting})
-                rows_with_keys_are_rows_of_separate_models<SecondOrderModel<T>>(d, policy, threads);
+                rows_with_keys_equal_rows_of_separate_models<SecondOrderModel<T>>(d, policy, threads);
             for (const FirstOrderPolicy& policy : {FirstOrderPolicy{}, multiplying})
-                rows_with_keys_are_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);
+                rows_with_keys_equal_rows_of_separate_models<FirstOrderModel<T>>(d, policy, threads);
         }
-    a_call_that_is_undone_leaves_no_trace<T>();
-    what_was_accepted_stays<T>();
-    a_fleet_that_grows_keeps_what_it_learned<T>();
-    what_is_kept_is_undone_and_moves_with_its_model<T>();
-    intervals_of_one_call_cost_nothing_afterwards<T>();
+    an_undone_call_leaves_no_trace<T>();
+    accepted_calls_cannot_be_undone<T>();
+    a_growing_fleet_keeps_what_it_learned<T>();
+    stored_intervals_and_alarms_are_undone_and_move_with_their_model<T>();
+    intervals_of_a_single_call_take_no_memory_afterwards<T>();
 }
 
 } // namespace

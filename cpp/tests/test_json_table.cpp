@@ -1,4 +1,4 @@
-// Batches in JSON: which are tables, their numbers, and texts that end anywhere.
+// Batches in JSON: which ones are tables, their numbers, and truncated texts.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -42,7 +42,7 @@ void a_text_may_end_anywhere() {
     CHECK(!is_table(text + "}"));
 }
 
-void what_is_no_table_is_none() {
+void other_batches_are_not_tables() {
     for (const char* number : {"01",  "+1",  ".5",       "1.",    "1e",    "1e+",  "-",    "",    "0x1", "inf",
                                "nan", "NaN", "Infinity", "1e400", "\"1\"", "null", "true", "[1]", "1_0", "--1"}) {
         CHECK(!is_table(batch(std::string("{\"x\": [1, ") + number + "], \"y\": 1}")));
@@ -64,6 +64,6 @@ void what_is_no_table_is_none() {
 int main() {
     a_table_is_read();
     a_text_may_end_anywhere();
-    what_is_no_table_is_none();
+    other_batches_are_not_tables();
     return checks::result();
 }

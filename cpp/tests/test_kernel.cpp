@@ -27,8 +27,8 @@ Square turned(const Square& s, const std::vector<Rotation>& rotations) {
     return out;
 }
 
-// Coordinates below `lowest` are not in use. The one that leaves is as they are afterwards; the others are turned.
-void a_coordinate_leaves_and_the_others_keep_their_covariance(Time time) {
+// Coordinates below `lowest` are unused. The dropped coordinate becomes like them; the others are rotated.
+void dropping_a_coordinate_keeps_the_covariance_of_the_others(Time time) {
     Policy policy;
     policy.start = 0.7;
     policy.time = time;
@@ -57,7 +57,7 @@ void a_coordinate_leaves_and_the_others_keep_their_covariance(Time time) {
     CHECK(model.state.w[lowest] == 0);
 }
 
-// For every policy: finite predictions, a bounded number of points, and rows close to the points become free in the end.
+// For every policy: finite predictions, a bounded number of points, and small errors in the end.
 void learners_follow_a_function(const Policy& policy, Index budget) {
     KernelOptions options;
     options.budget = budget;
@@ -84,7 +84,7 @@ void learners_follow_a_function(const Policy& policy, Index budget) {
 
 int main() {
     for (Time time : {Time::none, Time::divide, Time::add})
-        a_coordinate_leaves_and_the_others_keep_their_covariance(time);
+        dropping_a_coordinate_keeps_the_covariance_of_the_others(time);
     for (Index budget : {0, 15, 60}) {
         Policy policy;
         policy.noise = 0.01;

@@ -1,5 +1,5 @@
-// The product, the projection and the update of both forms of the matrix, against plain loops; once for each instruction
-// set.
+// The product, the projection and the update of both forms of the matrix, compared with plain loops; once for each
+// instruction set.
 #include <cstring>
 #include <limits>
 
@@ -41,7 +41,7 @@ template <class T> void randomise(SecondOrderModel<T>& model, const Packed<T>& s
     model.mirror_diagonal_blocks();
 }
 
-// U'x from the entries as they are stored.
+// U'x computed from the stored entries.
 template <class T> void check_product(const Factor<T>& s, const T* product, const T* x, Index d) {
     for (Index j = 0; j < d; ++j) {
         long double expected = 0, size = 0;
@@ -54,7 +54,7 @@ template <class T> void check_product(const Factor<T>& s, const T* product, cons
     }
 }
 
-template <int G, class T> void factor_takes_a_row_in(SecondOrderModel<T>& model, double grow, double rho) {
+template <int G, class T> void factor_learns_a_row(SecondOrderModel<T>& model, double grow, double rho) {
     auto& m = model.state;
     const Factor<T>& s = m.factor;
     const Index d = m.d;
@@ -86,7 +86,7 @@ template <int G, class T> void factor_takes_a_row_in(SecondOrderModel<T>& model,
         CHECK(s.d[j] > 0 && s.u[panel_index<T>(j, j)] == 1);
     check_product(s, row.product, m.next, d);
 
-    // The product that the update leaves behind is, bit for bit, the one formed afresh: replay and single steps agree.
+    // The product left by the update equals a newly computed one bit for bit, so replay and single steps agree.
     const std::vector<T> fused(row.product, row.product + d);
     multiply(s, m.next);
     CHECK(std::memcmp(fused.data(), s.product, static_cast<std::size_t>(d) * sizeof(T)) == 0);
@@ -112,7 +112,7 @@ template <class T> void factor_caps_its_growth(Index d) {
     });
 }
 
-template <class T> void packed_takes_a_row_in(Index d) {
+template <class T> void packed_learns_a_row(Index d) {
     SecondOrderModel<T> model(d, false, with_time(Time::add));
     auto& m = model.state;
     const Packed<T>& s = m.packed;
@@ -171,7 +171,7 @@ template <class T> void rows_are_read(Index d) {
     }
 }
 
-template <class T> void what_is_not_finite_is_noticed(Index d) {
+template <class T> void values_that_are_not_finite_are_detected(Index d) {
     const Index n = padded<T>(d);
     Aligned<T> w(n), k(n), sum(n);
     fill(w.data(), d);
@@ -193,17 +193,17 @@ template <class T> void what_is_not_finite_is_noticed(Index d) {
 
 template <class T> void test_type() {
     for (const Index d : sizes()) {
-        what_is_not_finite_is_noticed<T>(d);
+        values_that_are_not_finite_are_detected<T>(d);
         SecondOrderModel<T> model(d, false, with_time(Time::divide));
         for (const double rho : {1.0, 0.3}) {
-            factor_takes_a_row_in<0>(model, 1 / 0.9, rho);
+            factor_learns_a_row<0>(model, 1 / 0.9, rho);
             with_size(model.state, [&]<int G>() {
-                factor_takes_a_row_in<G>(model, 1 / 0.9, rho);
+                factor_learns_a_row<G>(model, 1 / 0.9, rho);
                 return Status::done;
             });
         }
         factor_caps_its_growth<T>(d);
-        packed_takes_a_row_in<T>(d);
+        packed_learns_a_row<T>(d);
         rows_are_read<T>(d);
     }
 }

@@ -1,4 +1,4 @@
-// The mixer's short loops against the C library's functions in extended precision.
+// The mixer's short loops, compared with the C library's functions in extended precision.
 #include <algorithm>
 #include <vector>
 
@@ -9,7 +9,7 @@ namespace {
 
 using namespace driftline;
 
-void logarithms_are_those_of_the_library() {
+void logarithms_match_the_library() {
     for (int power = -1000; power <= 960; power += 7)
         for (double mantissa = 1; mantissa < 2; mantissa += 0.0173) {
             const double value = std::ldexp(mantissa, power);
@@ -18,7 +18,7 @@ void logarithms_are_those_of_the_library() {
         }
 }
 
-void exponentials_are_those_of_the_library() {
+void exponentials_match_the_library() {
     for (double power = -700; power <= 0; power += 0.0737)
         CHECK_NEAR(plain_exp(power) / std::exp(static_cast<long double>(power)), 1, 1e-15L);
     CHECK(plain_exp(-1e300) > 0 && plain_exp(-1e300) < 1e-300);
@@ -44,7 +44,7 @@ void weights_are_the_likelihoods(Index count) {
         CHECK_NEAR(weights[k], expected[k] / sum, 1e-14L);
 }
 
-void one_row_counts_no_more_than_a_thousand(Index count) {
+void the_loss_of_one_row_is_limited(Index count) {
     std::vector<double> losses(static_cast<std::size_t>(count), 20.0), squares(losses.size(), 16.0);
     losses.back() = 10;
     squares.front() = 1;
@@ -59,7 +59,7 @@ void one_row_counts_no_more_than_a_thousand(Index count) {
     for (const double loss : losses)
         CHECK(loss > 100 * least && loss < 100 * least + 14);
     squares.front() = 1e199;
-    take(1e201, 1e199); // the second in succession
+    take(1e201, 1e199); // the second outlier in succession
     CHECK_NEAR(losses.front() / 1e201, 1.01, 1e-12);
     CHECK_NEAR(losses.back() / 1e201, count == 1 ? 1.01 : 1.1, 1e-12);
 }
@@ -67,11 +67,11 @@ void one_row_counts_no_more_than_a_thousand(Index count) {
 } // namespace
 
 int main() {
-    logarithms_are_those_of_the_library();
-    exponentials_are_those_of_the_library();
+    logarithms_match_the_library();
+    exponentials_match_the_library();
     for (Index count = 1; count < 40; ++count) {
         weights_are_the_likelihoods(count);
-        one_row_counts_no_more_than_a_thousand(count);
+        the_loss_of_one_row_is_limited(count);
     }
     return checks::result();
 }

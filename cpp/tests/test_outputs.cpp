@@ -8,7 +8,7 @@ namespace {
 
 double value(Index t, Index j) { return std::sin(static_cast<double>(t * t % 97 + 5 * j + t)); }
 
-template <class T> void outputs_are_those_of_separate_models(const Policy& policy, Index d, double tolerance) {
+template <class T> void outputs_equal_those_of_separate_models(const Policy& policy, Index d, double tolerance) {
     const Index outputs = 3;
     SecondOrderModel<T> shared(d, true, policy);
     OutputWeights<T> weights(outputs, d);
@@ -50,7 +50,7 @@ template <class T> void with_every_policy(double tolerance) {
     kept.keep_prior = true;
     for (const Policy& policy : {plain, fading, drifting, shrunk, kept})
         for (Index d : {1, 4, 9, 40})
-            outputs_are_those_of_separate_models<T>(policy, d, tolerance);
+            outputs_equal_those_of_separate_models<T>(policy, d, tolerance);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-// The random matrix, and rows of any width on their way through it.
+// The random matrix, and its products with rows of any width.
 #include "check.hpp"
 #include "driftline/linear/projected_model.hpp"
 #include "samples.hpp"
@@ -8,8 +8,8 @@ using namespace samples;
 
 namespace {
 
-// The generator's published vectors: counter and key of zeros, and of ones.
-void philox_makes_the_published_words() {
+// The generator's published test vectors: counter and key all zeros, and all ones.
+void philox_gives_the_published_words() {
     const Words zeros = philox({{0, 0, 0, 0}}, 0, 0);
     const std::uint64_t of_zeros[] = {0x16554d9eca36314cu, 0xdb20fe9d672d0fdcu, 0xd7e772cee186176bu, 0x7e68b68aec7ba23bu};
     const std::uint64_t all = ~std::uint64_t{0};
@@ -21,7 +21,7 @@ void philox_makes_the_published_words() {
     }
 }
 
-void quantiles_are_those_of_the_normal_distribution() {
+void quantiles_match_the_normal_distribution() {
     for (int i = 1; i < 1000; ++i) {
         const double q = i / 1000.0 - 0.5;
         const double z = std::fabs(q) <= normal_middle ? normal_in_the_middle(q) : normal_in_the_tails(q);
@@ -31,7 +31,7 @@ void quantiles_are_those_of_the_normal_distribution() {
     CHECK(normal_in_the_tails(centred_uniform(~std::uint64_t{0})) == -normal_in_the_tails(centred_uniform(0)));
 }
 
-// psi = M x from the columns themselves, also if the cache holds fewer columns than there are.
+// psi = M x from the columns themselves, also if the cache is smaller than the number of columns.
 template <class T> void products_are_sums_of_columns(Filling filling, Index dim, Index features, Index count, Index apart) {
     const RandomMatrix matrix(filling, dim, 9);
     Projection<T> projection(matrix, features);
@@ -57,7 +57,7 @@ template <class T> void products_are_sums_of_columns(Filling filling, Index dim,
     }
 }
 
-void huge_rows_are_held_at_the_ends_of_the_range() {
+void huge_rows_are_clipped_to_the_range() {
     Projection<double> projection(RandomMatrix(Filling::gaussian, 5, 1), 100);
     SecondOrderModel<double> model(5, false, Policy{});
     projection.row.reserve(100);
@@ -71,13 +71,14 @@ void huge_rows_are_held_at_the_ends_of_the_range() {
 } // namespace
 
 int main() {
-    philox_makes_the_published_words();
-    quantiles_are_those_of_the_normal_distribution();
+    philox_gives_the_published_words();
+    quantiles_match_the_normal_distribution();
     for (const Filling filling : {Filling::gaussian, Filling::sparse})
         for (const Index dim : {1, 3, 8, 65, 100}) {
             products_are_sums_of_columns<double>(filling, dim, 40, 10, 7919);
-            products_are_sums_of_columns<float>(filling, dim, 1000003, 15, 65536); // which share places if dim is large
+            products_are_sums_of_columns<float>(filling, dim, 1000003, 15,
+                                                65536); // columns share cache places if dim is large
         }
-    huge_rows_are_held_at_the_ends_of_the_range();
+    huge_rows_are_clipped_to_the_range();
     return checks::result();
 }

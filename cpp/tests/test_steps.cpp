@@ -1,4 +1,4 @@
-// Whole steps through the engine: replay against single rows, resets against brute force, growth.
+// Whole steps through the engine: replay compared with single rows, resets with brute force, and growth.
 #include <cstring>
 #include <limits>
 
@@ -54,8 +54,9 @@ template <class T> void replay_equals_single_steps(Index d, const Policy& policy
     CHECK(stream.resets == at_once);
 }
 
-// An infinity in U: predictions do not change it, learning and saving repair it in the same way, and the weights stay.
-template <class T> void variance_out_of_range_starts_afresh(Index d) {
+// An infinity in U: predictions do not change it, learning and saving repair it in the same way, and the weights do not
+// change.
+template <class T> void a_variance_out_of_range_is_repaired(Index d) {
     Policy policy;
     policy.shrink = true;
     auto learned = make_model<T>(d, false, policy), saved = make_model<T>(d, false, policy);
@@ -84,7 +85,7 @@ template <class T> void variance_out_of_range_starts_afresh(Index d) {
     CHECK(same(*learned, *saved));
 }
 
-// Labels at the end of the range drive the weights there: they are clipped and counted.
+// Extreme labels drive the weights out of range: they are clipped and counted.
 template <class T> void weights_stay_in_range(Index d) {
     Policy policy;
     policy.noise = 1e-3;
@@ -101,7 +102,7 @@ template <class T> void weights_stay_in_range(Index d) {
     CHECK(model->state.sums.saturated > 0);
 }
 
-// S and its smallest eigenvalue by plain loops: Cholesky of S - threshold I in long double.
+// Whether the smallest eigenvalue of S is below the threshold, by Cholesky of S - threshold I in long double.
 bool below(const Square& s, long double threshold) {
     Square l = s;
     for (Index i = 0; i < s.d; ++i) {
@@ -190,7 +191,7 @@ template <class T> void test_type() {
             std::fprintf(stderr, "    in %s, %s\n", named.name, sizeof(T) == 8 ? "double" : "float");
     }
     for (const Index d : {2, 5, 20, 40})
-        variance_out_of_range_starts_afresh<T>(d);
+        a_variance_out_of_range_is_repaired<T>(d);
     for (const Index d : {1, 5, 20, 40})
         weights_stay_in_range<T>(d);
     for (const Index d : {1, 3, 4, 8, 21})

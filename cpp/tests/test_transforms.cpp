@@ -1,4 +1,4 @@
-// Transformations of rows: their numbers, features that are added, and states that are put back.
+// Transformations of rows: their numbers, added features, and restored states.
 #include "check.hpp"
 #include "driftline/features/lags.hpp"
 #include "driftline/features/monomials.hpp"
@@ -36,7 +36,7 @@ std::vector<double> step(Transform& transform, Index t) {
     return z;
 }
 
-// Through its parts into a fresh transformation.
+// Copies the state, part by part, into a new transformation.
 std::shared_ptr<Transform> copied(Transform& from, const Make& make) {
     auto to = make(from.inputs());
     const std::vector<Part> source = from.parts(), target = to->parts();
@@ -46,7 +46,7 @@ std::shared_ptr<Transform> copied(Transform& from, const Make& make) {
     return to;
 }
 
-void a_state_put_back_goes_on_alike() {
+void a_restored_state_continues_identically() {
     for (const Make& make : kinds()) {
         auto transform = make(2);
         for (Index t = 0; t < 200; ++t) {
@@ -60,7 +60,7 @@ void a_state_put_back_goes_on_alike() {
     }
 }
 
-void moments_are_those_of_the_rows() {
+void moments_match_the_rows() {
     Standardize transform(1, 1.0);
     double sum = 0, squares = 0;
     for (Index t = 0; t < 500; ++t) {
@@ -75,7 +75,7 @@ void moments_are_those_of_the_rows() {
     }
 }
 
-void newcomers_leave_the_places_of_the_others() {
+void new_features_keep_the_places_of_the_others() {
     Polynomial grown(2, 3);
     const std::vector<Monomial> before = grown.products();
     grown.grow(2);
@@ -84,7 +84,7 @@ void newcomers_leave_the_places_of_the_others() {
         CHECK(before[m].earlier == grown.products()[m].earlier && before[m].feature == grown.products()[m].feature);
 }
 
-void a_chain_hands_rows_on_and_refuses_what_leaves_the_range() {
+void a_chain_passes_rows_on_and_refuses_values_out_of_range() {
     auto lags = std::make_shared<Lags>(1, std::vector<Index>{1}, std::vector<Index>{0, 1});
     TransformChain chain({lags, std::make_shared<Polynomial>(3, 2)}, 100);
     CHECK(chain.inputs() == 1 && chain.outputs() == 9);
@@ -102,12 +102,12 @@ void a_chain_hands_rows_on_and_refuses_what_leaves_the_range() {
     lags->grow(1);
 }
 
-void a_row_that_leaves_the_range_between_two_is_refused() {
+void a_row_that_overflows_between_two_transformations_is_refused() {
     TransformChain chain(
         {std::make_shared<Polynomial>(1, 2), std::make_shared<Lags>(2, std::vector<Index>{}, std::vector<Index>{1})},
         FLT_MAX);
     std::vector<double> z(2);
-    chain.row()[0] = 1e100; // beyond what the learner takes, which never sees it as it is
+    chain.row()[0] = 1e100; // beyond the learner's range, but the learner never sees this value
     CHECK(chain.look(z.data()));
     chain.row()[0] = 1e200;
     CHECK(!chain.look(z.data()));
@@ -117,10 +117,10 @@ void a_row_that_leaves_the_range_between_two_is_refused() {
 } // namespace
 
 int main() {
-    a_state_put_back_goes_on_alike();
-    moments_are_those_of_the_rows();
-    newcomers_leave_the_places_of_the_others();
-    a_chain_hands_rows_on_and_refuses_what_leaves_the_range();
-    a_row_that_leaves_the_range_between_two_is_refused();
+    a_restored_state_continues_identically();
+    moments_match_the_rows();
+    new_features_keep_the_places_of_the_others();
+    a_chain_passes_rows_on_and_refuses_values_out_of_range();
+    a_row_that_overflows_between_two_transformations_is_refused();
     return checks::result();
 }

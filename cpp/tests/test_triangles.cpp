@@ -1,4 +1,4 @@
-// Triangles of QR factorisations: their Gram matrices are those of the rows, at any size of numbers and in any pieces.
+// Triangles of QR factorisations: their Gram matrices equal those of the rows, for numbers of any size, in any pieces.
 #include "check.hpp"
 #include "driftline/report/triangles.hpp"
 #include "samples.hpp"
@@ -21,7 +21,7 @@ std::vector<double> folded(const double* rows, Index m, Index k) {
     return triangle;
 }
 
-void is_a_triangle_of(const std::vector<double>& triangle, const std::vector<double>& rows, Index m, Index k) {
+void check_triangle_of(const std::vector<double>& triangle, const std::vector<double>& rows, Index m, Index k) {
     for (Index i = 0; i < k; ++i)
         for (Index j = 0; j < k; ++j) {
             if (j < i)
@@ -32,37 +32,37 @@ void is_a_triangle_of(const std::vector<double>& triangle, const std::vector<dou
         }
 }
 
-void rows_become_a_triangle(Index m, Index k, double scale) {
+void folded_rows_become_a_triangle(Index m, Index k, double scale) {
     std::vector<double> rows(static_cast<std::size_t>(m * k));
     fill(rows.data(), m * k);
     for (double& value : rows)
         value *= scale;
-    is_a_triangle_of(folded(rows.data(), m, k), rows, m, k);
+    check_triangle_of(folded(rows.data(), m, k), rows, m, k);
 }
 
-void triangles_are_rows_too(Index m, Index k) {
+void triangles_can_be_folded_like_rows(Index m, Index k) {
     std::vector<double> rows(static_cast<std::size_t>(m * k));
     fill(rows.data(), m * k);
     const Index half = m / 2;
     std::vector<double> triangle = folded(rows.data(), half, k);
     const std::vector<double> other = folded(rows.data() + half * k, m - half, k);
     fold(triangle.data(), other.data(), k, k);
-    is_a_triangle_of(triangle, rows, m, k);
+    check_triangle_of(triangle, rows, m, k);
 }
 
-// A column whose largest entry hides the others in its norm, but not in its products with other columns.
+// A column whose norm is dominated by its largest entry, but not its products with other columns.
 void small_entries_count(Index m, Index k) {
     std::vector<double> rows(static_cast<std::size_t>(m * k));
     fill(rows.data(), m * k);
     std::fill_n(rows.data() + 1, k - 1, 0.0);
     rows[0] = 1e10;
-    is_a_triangle_of(folded(rows.data(), m, k), rows, m, k);
+    check_triangle_of(folded(rows.data(), m, k), rows, m, k);
     std::vector<double> triangle = folded(rows.data(), 1, k);
     fold(triangle.data(), rows.data() + k, m - 1, k);
-    is_a_triangle_of(triangle, rows, m, k);
+    check_triangle_of(triangle, rows, m, k);
 }
 
-void nothing_changes_nothing() {
+void zero_rows_change_nothing() {
     std::vector<double> rows(30, 0.0), triangle{1, 2, 3, 0, 4, 5, 0, 0, 6};
     const std::vector<double> before = triangle;
     fold(triangle.data(), rows.data(), 10, 3);
@@ -75,13 +75,13 @@ void nothing_changes_nothing() {
 int main() {
     for (const Index k : {1, 2, 3, 7, 40, 101})
         for (const Index m : {1, 2, 31, 32, 33, 100})
-            rows_become_a_triangle(m, k, 1.0);
+            folded_rows_become_a_triangle(m, k, 1.0);
     for (const double scale : {1e-140, 1e-80, 1e80, 1e140})
-        rows_become_a_triangle(50, 5, scale);
-    triangles_are_rows_too(50, 8);
-    triangles_are_rows_too(300, 67);
+        folded_rows_become_a_triangle(50, 5, scale);
+    triangles_can_be_folded_like_rows(50, 8);
+    triangles_can_be_folded_like_rows(300, 67);
     small_entries_count(2, 3);
     small_entries_count(60, 20);
-    nothing_changes_nothing();
+    zero_rows_change_nothing();
     return checks::result();
 }
