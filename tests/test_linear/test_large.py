@@ -19,7 +19,7 @@ SETTINGS = {
     "WEMM": lambda **kw: dl.WEMM(ridge=4e3, **kw),
     "ARCOR, free": lambda **kw: dl.ARCOR(noise=200.0, schedule=[0.08, 0.07, 0.06], **kw),
     "CRRLS": lambda **kw: dl.CRRLS(forgetting=0.9, period=21, **kw),
-    "drift, every 5": lambda **kw: dl.SecondOrder(time=dl.Add(0.1), shrink=True, reset=dl.Every(22), clip=2.0, **kw),
+    "drift, every 22": lambda **kw: dl.SecondOrder(time=dl.Add(0.1), shrink=True, reset=dl.Every(22), clip=2.0, **kw),
     "complement, drifting": lambda **kw: dl.SecondOrder(start=1e-4, time=dl.Add(1e-7), noise="complement", **kw),
 }
 
