@@ -14,7 +14,7 @@ import driftline as dl
 from driftline.base import registry
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, UnitNorm
 
-# No time limits: on a busy machine they fail tests at random. A test states its number of examples where it is another.
+# No time limits: on a busy machine they fail tests at random. A test that needs another number of examples states it.
 settings.register_profile(
     "driftline",
     max_examples=60,
@@ -26,12 +26,12 @@ settings.register_profile(
 )
 settings.load_profile("driftline")
 
-# typer builds all commands anew at each call, which takes longer than most of them; a process of a user makes one call.
+# typer rebuilds all commands at each call, which takes longer than most commands; a user's process makes one call.
 typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 class OwnLoss:
-    """A loss that only Python knows."""
+    """A loss that is written in Python."""
 
     def value(self, y, prediction):
         return abs(prediction - y) ** 1.5
@@ -41,12 +41,12 @@ class OwnLoss:
 
 
 def falling(i):
-    """A schedule that is a function which pickle can find."""
+    """A schedule function that pickle can find."""
     return 1 / (1 + i)
 
 
 def similarity(x, z):
-    """A kernel that is a function which pickle can find."""
+    """A kernel function that pickle can find."""
     return 1 / (1 + ((x - z) ** 2).sum())
 
 
@@ -97,7 +97,7 @@ VARIANTS = {
 }
 
 
-# Variants whose rows take another way than those of any learner of the registry.
+# Variants whose rows take another path through the code than those of any registered learner.
 NESTED = (
     "network_that_may_refuse_rows",
     "pipeline_of_labels",
@@ -105,7 +105,7 @@ NESTED = (
     "network_of_pipelines",
     "network_of_networks",
 )
-# One learner for each way that rows take through the code: for tests of the interface, which parameters do not change.
+# One learner for each path of a row through the code: for tests of the interface, which do not depend on parameters.
 FAMILIES = {
     **{
         name: registry.regressors()[name]
@@ -117,7 +117,7 @@ FAMILIES = {
 
 @pytest.fixture(params=registry.regressors())
 def learner(request):
-    """Each learner of the registry, at its defaults."""
+    """Each registered learner, with its defaults."""
     return registry.regressors()[request.param]()
 
 
@@ -146,7 +146,7 @@ def rows():
 def heeds_interrupts():
     """SIGINT raises KeyboardInterrupt here, and has its default effect in child processes.
 
-    A process that inherits an ignored SIGINT, such as a background job, has no such handler, and neither have its children.
+    A process that inherits an ignored SIGINT, such as a background job, has no such handler, and neither do its children.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -155,7 +155,7 @@ def heeds_interrupts():
 
 @pytest.fixture
 def in_blocks_of(monkeypatch):
-    """Makes replays take their rows in blocks of about so many, however few the rows are."""
+    """Makes runs process their rows in blocks of about ``count`` rows, however few rows there are."""
 
     def cut(count):
         monkeypatch.setattr("driftline.tables.inputs.BLOCK_ROWS", count)

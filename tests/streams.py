@@ -32,7 +32,7 @@ WORDS = np.array(["down", "up", "none", "far"])  # labels of up to four classes
 
 
 def labelled(seed: int, rows: int, d: int, classes: int) -> tuple[Array, Array]:
-    """Rows, and the number of a class for each; a few labels are by chance."""
+    """Rows, and a class number for each; a few labels are random."""
     X, y = drifting(seed, rows, d)
     rng = np.random.default_rng(seed)
     codes = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
@@ -45,7 +45,7 @@ def signs(y: Array) -> Array:
 
 
 def wild(seed: int, rows: int, d: int, span: float = 6.0) -> tuple[Array, Array]:
-    """Features in units of their own, some outliers, perhaps one feature twice, perhaps one that is always 0."""
+    """Features of different scales, some outliers, perhaps a duplicate feature, perhaps one that is always 0."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, d)) * 10 ** rng.uniform(-span, span, size=d if rng.random() < 0.5 else 1)
     if rng.random() < 0.3:
@@ -58,7 +58,7 @@ def wild(seed: int, rows: int, d: int, span: float = 6.0) -> tuple[Array, Array]
 
 
 def with_ones(X: Array) -> Array:
-    """The constant feature appended: what intercept=True means."""
+    """X with a constant feature appended, as for intercept=True."""
     return np.column_stack([X, np.ones(len(X))])
 
 
@@ -88,24 +88,24 @@ def looped(model: Any, rows: Any, labels: Array) -> list[Any]:
 
 
 def weights_of(model: Any) -> Array:
-    """All weights, the intercept's last where there is one."""
+    """All weights; the intercept's is last, if there is one."""
     return np.append(model.coef_, model.intercept_) if model.intercept else model.coef_
 
 
 def state_of(model: Any) -> dict[str, Array]:
-    """Everything that a learner knows, as arrays."""
+    """The whole state of a learner, as arrays."""
     return dict(model._core.get_state())
 
 
 def assert_same_state(left: Any, right: Any) -> None:
-    """Equal to the last bit."""
+    """Requires two learners to be equal to the last bit."""
     ours, theirs = state_of(left), state_of(right)
     assert ours.keys() == theirs.keys()
     for name in ours:
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
-# Learners at settings where every switch is in use, on standardised inputs.
+# Learners with settings that use every option, for standardised inputs.
 FIRST_ORDER: dict[str, Callable[..., Any]] = {
     "LMS": lambda **kw: dl.LMS(rate=0.05, **kw),
     "LMS, implicit": lambda **kw: dl.LMS(rate=0.3, implicit=True, **kw),
@@ -144,7 +144,7 @@ EVERY = {**FIRST_ORDER, **SECOND_ORDER}
 
 
 def assert_one_way_of_learning(whole: Any, parts: Any, looped: Any, X: Array, y: Array, cuts: list[int]) -> Any:
-    """Three learners of one kind: a run, runs of the parts and the loop agree to the last bit, intervals too; the run."""
+    """Requires that a run, runs of the parts and the loop agree to the last bit, intervals included; returns the run."""
     run = whole.run(X, y, weights_every=1)
     predictions, weights = loop(looped, X, y)
     np.testing.assert_array_equal(run.predictions, predictions)
@@ -163,7 +163,7 @@ def assert_one_way_of_learning(whole: Any, parts: Any, looped: Any, X: Array, y:
 
 
 def told_in_another_thread(model: Any, *acts: Any) -> list[str]:
-    """What a second thread is told that acts on a model which this one has claimed."""
+    """The errors that a second thread gets when it uses a model that this thread has claimed."""
     errors = []
 
     def use() -> None:

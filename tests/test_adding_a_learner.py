@@ -32,7 +32,7 @@ assert reference.defaults.items() < registry.learners()["tethered"]().get_params
 """
 
 
-def test_the_example_is_what_its_reference_says():
+def test_the_example_matches_its_reference():
     learner, export, test = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     assert export == "from driftline.linear.tethered import Tethered\n"
     script = SCRIPT.format(learner=learner, test=test)

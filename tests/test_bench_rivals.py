@@ -23,7 +23,7 @@ def task(ahead, rows=460, seed=0):
 
 @pytest.mark.parametrize("ahead", [1, 2, 12, 30])
 @pytest.mark.parametrize("lags", [refitted.FEW, refitted.MANY, (3, 5)])
-def test_lags_are_those_of_refit(ahead, lags):
+def test_lags_match_those_of_refit(ahead, lags):
     own = task(ahead)
     columns = np.column_stack([refitted.shifted(own.y, place) for place in refitted.places(lags, ahead)])
     fits = Fits(LinearRegression(), 500, 500, lags, 3)
@@ -44,7 +44,7 @@ NEEDS = {
 @pytest.mark.parametrize("ahead", [1, 12])
 @pytest.mark.parametrize("name", methods.METHODS)
 @pytest.mark.filterwarnings("ignore")
-def test_no_method_knows_a_label_before_it_comes(name, ahead):
+def test_no_method_uses_a_label_before_it_arrives(name, ahead):
     needed = [package for start, package in NEEDS.items() if name.startswith(start)]
     for package in needed:
         pytest.importorskip(package)
@@ -57,7 +57,7 @@ def test_no_method_knows_a_label_before_it_comes(name, ahead):
 
 @pytest.mark.parametrize("form", refitted.FORMS, ids=lambda form: form.name)
 @pytest.mark.parametrize("ahead", [1, 12])
-def test_a_refitted_estimator_is_the_loop_that_it_stands_for(form, ahead):
+def test_a_refitted_estimator_matches_the_plain_loop(form, ahead):
     own, window = task(ahead, rows=330), refitted.WINDOW
     make = lambda: DecisionTreeRegressor(max_depth=3, random_state=0)  # noqa: E731
     said = refitted.run(make, form, own, 100)
@@ -74,21 +74,21 @@ def test_a_refitted_estimator_is_the_loop_that_it_stands_for(form, ahead):
 
 
 @pytest.mark.parametrize("ahead", [1, 5])
-def test_autoregression_is_the_forecast_of_statsmodels(ahead):
+def test_autoregression_matches_the_forecast_of_statsmodels(ahead):
     ar_model = pytest.importorskip("statsmodels.tsa.ar_model")
     own = task(ahead, rows=300)
     said = autoregression.run(own, 100)
     fitted = ar_model.AutoReg(own.y[:200], 24, exog=own.X[:200]).fit()
-    t = 200 + ahead - 1  # the first row that this fit serves
+    t = 200 + ahead - 1  # the first row that this fit predicts
     assert said[t] == pytest.approx(fitted.forecast(ahead, exog=own.X[200 : t + 1])[-1])
 
 
-def test_scores_of_intervals():
+def test_intervals_are_scored_by_their_definition():
     y, lower, upper = np.array([0.0, 3.0, -2.0]), np.full(3, -1.0), np.full(3, 1.0)
     np.testing.assert_allclose(measuring.interval_score(y, lower, upper), [2.0, 2 + 20 * 2, 2 + 20 * 1])
 
 
-def test_rows_and_starts_are_those_of_the_folder(tmp_path):
+def test_rows_and_starts_match_those_of_the_folder(tmp_path):
     table = np.arange(60.0).reshape(20, 3)
     table[4, 1] = np.nan
     np.savetxt(tmp_path / "few.csv.gz", table, delimiter=",", header="a,b,y")

@@ -16,7 +16,7 @@ def report(name, measured):
     return Report([Table(name, ("what", "figure"), [("a", measured)])], [Verdict(name, measured, 1.0, "s")])
 
 
-def test_a_measurement_replaces_its_own_and_leaves_the_others(tmp_path):
+def test_a_measurement_replaces_the_earlier_one_of_its_name_and_no_other(tmp_path):
     ledger = Ledger(tmp_path / "results")
     for name, measured in (("one", 0.25), ("two", 0.5), ("one", 0.75)):
         ledger.enter(name, report(name, measured), FACTS)
@@ -27,7 +27,7 @@ def test_a_measurement_replaces_its_own_and_leaves_the_others(tmp_path):
     assert text.count("commit abc, load 1.0") == 2
 
 
-def test_figures_of_another_machine_are_not_kept_beside_these(tmp_path, monkeypatch):
+def test_measurements_of_another_machine_are_discarded(tmp_path, monkeypatch):
     ledger = Ledger(tmp_path / "results")
     ledger.enter("one", report("one", 0.25), FACTS)
     monkeypatch.setattr(machine, "machine", lambda: {"processor": "another"})
@@ -36,14 +36,14 @@ def test_figures_of_another_machine_are_not_kept_beside_these(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"machine": {}, "reports": null}', '{"machine": {}}'])
-def test_a_file_of_another_kind_is_begun_anew(tmp_path, text):
+def test_a_file_that_holds_no_measurements_is_replaced(tmp_path, text):
     (tmp_path / "results.json").write_text(text)
     Ledger(tmp_path / "results").enter("one", report("one", 0.25), FACTS)
     assert list(json.loads((tmp_path / "results.json").read_text())["reports"]) == ["one"]
 
 
 @pytest.mark.parametrize("arguments", [["one_row", "--quick", "--docs"], ["nothing"]])
-def test_what_cannot_be_measured_is_refused_before_anything_is(arguments, capsys):
+def test_invalid_arguments_are_refused_before_any_measurement(arguments, capsys):
     with pytest.raises(SystemExit) as refused:
         command.main(arguments)
     assert refused.value.code == 2

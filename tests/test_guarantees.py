@@ -11,7 +11,7 @@ NAMED = sorted(set(re.findall(r"`((?:tests|cpp)/[\w/]+\.(?:py|cpp)(?:::\w+)?)`",
 
 
 @pytest.mark.parametrize("named", NAMED)
-def test_a_test_that_holds_a_guarantee_exists(named):
+def test_the_tests_that_guarantees_name_exist(named):
     path, _, test = named.partition("::")
     text = (ROOT / path).read_text(encoding="utf-8")
     assert not test or f"def {test}(" in text

@@ -15,7 +15,7 @@ TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
-def test_install_lines_name_extras_that_there_are(path):
+def test_install_lines_name_existing_extras(path):
     for line in re.findall(r"pip install [^\n`#]*", path.read_text()):
         found = re.fullmatch(r"(?:\.|driftline|dist/\S+\.whl)(?:\[([a-z,]+)\])?", line.split()[-1].strip('"'))
         assert found, line
@@ -31,7 +31,7 @@ def test_the_version_is_written_once():
     assert f"## [{driftline.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_messages_name_extras_that_bring_what_is_lacking():
+def test_messages_name_extras_that_install_the_missing_package():
     found = []
     for path in sorted((ROOT / "src").rglob("*.py")):
         for package, extra in re.findall(

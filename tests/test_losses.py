@@ -52,7 +52,7 @@ def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
 
 @pytest.mark.parametrize(("ours", "theirs"), SAME, ids=[repr(ours) for ours, _ in SAME])
 @given(st.floats(-50, 50), st.floats(-50, 50))
-def test_a_loss_is_its_definition(ours, theirs, y, prediction):
+def test_a_loss_matches_its_definition(ours, theirs, y, prediction):
     if isinstance(ours, Logistic):
         y = math.copysign(1.0, y)
     with mp.workdps(50):
@@ -81,7 +81,7 @@ def test_native_code_and_python_take_the_same_steps(loss, norm):
 
 
 @pytest.mark.parametrize("loss", [Squared(), Absolute(), Huber(), Pinball(level=0.9)], ids=repr)
-def test_a_prediction_that_is_right_moves_nothing(loss):
+def test_a_correct_prediction_changes_no_weight(loss):
     assert loss.gradient(1.5, 1.5) == 0
     assert loss.value(1.5, 1.5) == 0
     model = dl.GD(rate=0.5, loss=loss, intercept=False)
@@ -89,7 +89,7 @@ def test_a_prediction_that_is_right_moves_nothing(loss):
     np.testing.assert_array_equal(model.coef_, [0.0, 0.0])
 
 
-def test_the_squared_gradient_has_its_factor_of_two_and_lms_has_not():
+def test_the_squared_gradient_has_a_factor_of_two_and_lms_does_not():
     gd, lms = dl.GD(rate=0.1, intercept=False), dl.LMS(rate=0.1, intercept=False)
     for model in (gd, lms):
         model.learn_one([2.0], 3.0)
@@ -124,14 +124,14 @@ def test_the_parameters_of_a_loss_are_checked(bad):
 
 
 @pytest.mark.parametrize("bad", ["hinge", "", None, 3, Squared, object()])
-def test_what_is_not_a_loss_is_refused(bad):
+def test_a_value_that_is_not_a_loss_is_refused(bad):
     with pytest.raises(ValueError, match="GD: loss must be one of 'squared'"):
         dl.GD(loss=bad)
     with pytest.raises(ValueError, match="EG: loss must be one of 'squared'"):
         dl.EG(loss=bad)
 
 
-def test_a_number_is_no_loss_whatever_methods_it_has() -> None:
+def test_a_number_is_not_a_loss_whatever_methods_it_has() -> None:
     class Number(float):
         value = gradient = lambda self, y, prediction: 0.0
 
@@ -141,7 +141,7 @@ def test_a_number_is_no_loss_whatever_methods_it_has() -> None:
 
 
 @pytest.mark.parametrize("slope", [float("nan"), float("inf")])
-def test_a_custom_gradient_that_is_no_number_is_refused_and_nothing_is_learned(slope):
+def test_a_custom_gradient_that_is_not_a_number_is_refused_and_nothing_is_learned(slope):
     class Broken(InPython):
         def gradient(self, y: float, prediction: float) -> float:
             return slope if y > 2 else super().gradient(y, prediction)
@@ -160,7 +160,7 @@ def test_a_custom_gradient_that_is_no_number_is_refused_and_nothing_is_learned(s
     assert model.n_seen_ == 40
 
 
-def test_a_custom_loss_that_raises_leaves_the_learner_as_it_was():
+def test_a_custom_loss_that_raises_leaves_the_learner_unchanged():
     class Moody(InPython):
         def gradient(self, y: float, prediction: float) -> float:
             if y > 2:
@@ -178,7 +178,7 @@ def test_a_custom_loss_that_raises_leaves_the_learner_as_it_was():
     np.testing.assert_array_equal(weights_of(model), before)
 
 
-def test_a_custom_loss_is_the_built_in_one_of_the_same_formula():
+def test_a_custom_loss_equals_the_built_in_one_with_the_same_formula():
     class Mine:
         def value(self, y: float, prediction: float) -> float:
             return (prediction - y) ** 2

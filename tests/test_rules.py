@@ -35,7 +35,7 @@ def test_a_rule_accepts_what_its_words_say(rule, words, good, bad):
     assert all(map(rule.or_none().accepts, [*good, None]))
 
 
-def test_booleans_and_choices():
+def test_booleans_and_choices_are_checked():
     assert [BOOLEAN.accepts(value) for value in (True, False, 0, 1, None, np.True_)] == [True, True] + [False] * 4
     rule = choice(("a", 0, None))
     assert rule.words == "one of 'a', 0, None"
@@ -55,13 +55,13 @@ def test_a_refusal_says_who_what_the_rule_and_the_value():
 @pytest.mark.parametrize(
     ("given", "plain"), [(np.float32(0.5), 0.5), (np.int8(3), 3), (Fraction(1, 4), 0.25), (7, 7), (1.5, 1.5)]
 )
-def test_an_accepted_number_comes_back_as_pythons_own(given, plain):
+def test_an_accepted_number_is_returned_as_a_python_number(given, plain):
     found = POSITIVE.require("here", "x", given)
     assert found == plain
     assert type(found) is type(plain)
 
 
-def test_what_is_no_number_comes_back_as_it_is():
+def test_a_value_that_is_not_a_number_is_returned_unchanged():
     for rule, value in ((BOOLEAN, True), (COUNT.or_none(), None), (sequence(COUNT), [1, 2]), (choice("ab"), "a")):
         assert rule.require("here", "x", value) is value
 

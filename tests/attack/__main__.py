@@ -1,6 +1,7 @@
 """Attacks the library for a while: ``python -m tests.attack --seconds 600 --seed 0``, or ``make attack``.
 
-Each part has its share of the time, and a seed that repeats it. A part that finds a defect prints it; the others continue.
+Each part gets an equal share of the time, and the seed reproduces it. A part that finds a defect prints it; the others
+continue.
 """
 
 import argparse
@@ -30,7 +31,7 @@ def main():
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(PARTS):
         parser.error(f"there is no part {unknown.pop()!r}")
-    warnings.simplefilter("ignore", DriftlineWarning)  # of predictions that run away, as they should here
+    warnings.simplefilter("ignore", DriftlineWarning)  # diverging predictions are expected here
     chosen = asked.parts or list(PARTS)
     failed = []
     for name in chosen:

@@ -1,4 +1,4 @@
-"""Kills ``driftline run``, and starts it twice on the same files: the result must be that of one undisturbed run."""
+"""Kills ``driftline run`` and starts competing runs on the same files: the result must equal one undisturbed run."""
 
 import random
 import subprocess
@@ -19,7 +19,7 @@ def _arguments(source, folder):
 
 
 def _repeat(seconds, seed, trial, rows):
-    """Trials with a seed and two folders each, until the time is up; their results."""
+    """Repeats a trial until the time is up, each with its own seed and two folders; returns the results."""
     until, found = time.monotonic() + seconds, []
     while not found or time.monotonic() < until:
         with tempfile.TemporaryDirectory() as name:
@@ -41,7 +41,7 @@ def _killed(seed, whole, again):
 
 
 def _contended(seed, whole, again):
-    """Some runs begin at the same time, and some of them are killed; then one goes on alone."""
+    """Starts several runs at once, kills some of them, then resumes one alone; returns how many were refused."""
     rng, refused = random.Random(seed), 0
     subprocess.run([*MAIN, *whole], check=True)
     rivals = [subprocess.Popen([*MAIN, *again, "--resume"], stderr=subprocess.PIPE, text=True) for _ in range(AT_ONCE)]
@@ -49,8 +49,8 @@ def _contended(seed, whole, again):
         if rng.random() < 0.5:
             time.sleep(rng.random())
             rival.kill()
-        said = rival.communicate()[1]
-        assert rival.returncode in (0, -9) or "in use by" in said, f"seed {seed}: {said}"
+        message = rival.communicate()[1]
+        assert rival.returncode in (0, -9) or "in use by" in message, f"seed {seed}: {message}"
         refused += rival.returncode == 2
     subprocess.run([*MAIN, *again, "--resume"], check=True)
     return refused
@@ -63,6 +63,6 @@ def kill(seconds, seed):
 
 
 def contend(seconds, seed):
-    """Several runs on one state and output."""
+    """Starts several runs on the same state and output files."""
     found = _repeat(seconds, seed, _contended, rows=3000)
     return f"{AT_ONCE * len(found)} runs on the files of {len(found)}, {sum(found)} of them refused"

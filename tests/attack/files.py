@@ -1,4 +1,4 @@
-"""Altered and forged model files, read in separate processes, so that a crash is an exit code."""
+"""Reads altered and forged model files in separate processes, so that a crash shows as an exit code."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ AT_ONCE = 2000
 
 
 def attack(seconds, seed):
-    """Files of one seed after the other, until the time is up."""
+    """Reads batches of files, each from a new seed, until the time is up."""
     until, rounds = time.monotonic() + seconds, 0
     while rounds == 0 or time.monotonic() < until:
         command = [sys.executable, "-m", "tests.fuzz.files", str(AT_ONCE), str(1_000 * seed + rounds)]

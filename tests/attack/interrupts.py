@@ -1,4 +1,4 @@
-"""Interrupts at every line of driftline's code, and between opcodes, for every learner and for learners within others."""
+"""Interrupts calls at every line of driftline's code, and between opcodes, for every learner and for nested learners."""
 
 import time
 
@@ -22,7 +22,7 @@ _MODELS = {
 
 
 def attack(seconds, seed):
-    """Learners and calls in a random order, until the time is up; at least one."""
+    """Interrupts pairs of learner and call in random order until the time is up; at least one pair."""
     until, rng = time.monotonic() + seconds, np.random.default_rng(seed)
     pairs = [(name, call) for name in _MODELS for call in (*CALLS, *ROW_CALLS)]
     calls = places = 0

@@ -24,7 +24,7 @@ def wild(rng, *shape):
 
 
 def attack(seconds, seed):
-    """Every learner in turns, until the time is up; each at least once."""
+    """Feeds extreme rows to every learner in turn until the time is up; each learner at least once."""
     until, rounds, counts = time.monotonic() + seconds, 0, {"taken": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:
         while rounds == 0 or time.monotonic() < until:
@@ -32,8 +32,8 @@ def attack(seconds, seed):
                 for dtype in ("float64", "float32"):
                     rng = np.random.default_rng([seed, rounds])
                     try:
-                        _follow(kind(dtype=dtype), rng, Path(folder) / "model", counts)
-                        _keep(kind(dtype=dtype), rng)
+                        _learn_and_save(kind(dtype=dtype), rng, Path(folder) / "model", counts)
+                        _serialize_waiting_rows(kind(dtype=dtype), rng)
                     except BaseException as error:
                         error.add_note(f"{name}, {dtype}, round {rounds} of seed {seed}")
                         raise
@@ -55,7 +55,7 @@ def _learn(model, x, y, late):
 
 
 @np.errstate(all="ignore")
-def _follow(model, rng, path, counts):
+def _learn_and_save(model, rng, path, counts):
     for x, y in _rows(model, rng):
         before = model.__getstate__()
         try:
@@ -69,8 +69,8 @@ def _follow(model, rng, path, counts):
 
 
 @np.errstate(all="ignore")
-def _keep(model, rng):
-    """Rows that wait for their labels, or for their turn, are kept with the model."""
+def _serialize_waiting_rows(model, rng):
+    """Checks that waiting rows survive serialization, in a Pending and in a Forecaster."""
     pending = dl.Pending(model)
     for number, (x, y) in enumerate(_rows(model, rng)):
         with contextlib.suppress(*REFUSED):

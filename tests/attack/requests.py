@@ -27,7 +27,7 @@ HEADERS = [
 
 
 def sound(rng):
-    """A request that the service would take."""
+    """A request that the service accepts."""
     name = rng.choice(list(MODELS))
     key = {"key": "a"} if name == "k" else {}
     row = {**key, "x": {"a": round(rng.gauss(0, 1), 3), "b": 1.0}}
@@ -70,32 +70,32 @@ def damaged(rng):
 
 
 def answers_to(port, requests):
-    """What comes back on a connection of its own for each request, up to the end of the answer or the beginning of a stream.
+    """Sends each request on its own connection; returns the answers, each read to its end or the start of an event stream.
 
-    No part of a damaged request is a sound one, so that one answer is all that may tell of rows that were learned.
+    A damaged request contains no second valid one, so a single answer reports all rows that were learned.
     """
     opened = [socket.create_connection(("127.0.0.1", port), timeout=patience.SECONDS) for _ in requests]
     for one, sent in zip(opened, requests, strict=True):
         one.sendall(sent)
-    return [_all_of(one) for one in opened]
+    return [_read_answer(one) for one in opened]
 
 
-def _all_of(one):
+def _read_answer(one):
     got = b""
     with one, suppress(ConnectionResetError):
-        while not _is_whole(got) and (piece := one.recv(2**16)):
+        while not _is_complete(got) and (piece := one.recv(2**16)):
             got += piece
     return got
 
 
-def _is_whole(got):
+def _is_complete(got):
     head, end, body = got.removeprefix(b"HTTP/1.1 100 Continue\r\n\r\n").partition(b"\r\n\r\n")
     length = re.search(rb"\r\ncontent-length: (\d+)", head)
     return bool(end) and (b"text/event-stream" in head or (length is not None and len(body) >= int(length[1])))
 
 
 def attack(seconds, seed, least=100):
-    """Sends requests until the time is up, at least so many."""
+    """Sends requests until the time is up, and at least ``least`` of them."""
     rng, until = random.Random(seed), time.monotonic() + seconds
     count, learned, seen = 0, dict.fromkeys(MODELS, 0), Counter()
     with tempfile.TemporaryDirectory() as folder, Process(Path(folder) / "s", "--timeout", "0.2") as service:

@@ -1,4 +1,4 @@
-"""Random calls: ``python -m tests.fuzz.calls 100000 0`` makes 100,000 with the seed 0.
+"""Random calls: ``python -m tests.fuzz.calls 100000 0`` makes 100,000 calls with seed 0.
 
 Every call must end with a clear exception and an unchanged state, or with success and a finite state. The calls run in a
 separate process, so that a crash of the interpreter is noticed.
@@ -25,7 +25,7 @@ ANSWERS = ("coef_", "intercept_", "n_features_in_", "feature_names_in_", "n_seen
 
 
 def make_model(rng):
-    """A learner at its start, or one that learned three features, or one that learned three names."""
+    """A learner that is new, or that learned three unnamed features, or three named ones."""
     classes = list(registry.regressors().values())
     options = {"intercept": bool(rng.integers(2)), "dtype": ("float64", "float32")[rng.integers(2)]}
     model = classes[rng.integers(len(classes))](missing=("raise", "raise", "skip")[rng.integers(3)], **options)
@@ -73,7 +73,7 @@ def random_parameters(rng, model):
 
 
 def call(rng, model, verb):
-    """One random call; returns what it was answered."""
+    """Makes one random call; returns its result."""
     if verb == "predict_one":
         return model.predict_one(random_row(rng))
     if verb == "learn_one":
@@ -98,7 +98,7 @@ def call(rng, model, verb):
 
 
 def use(rng, model):
-    """A learner whose parameters were taken must work, or say why not."""
+    """A learner that accepted its parameters must run, or raise a clear error."""
     before = model.__getstate__()
     try:
         model.run(rng.uniform(-0.5, 0.5, size=(9, 3)), rng.normal(size=9))
@@ -113,7 +113,7 @@ def require_finite(model):
 
 
 def judge(rng, model, verb, before):
-    """Makes a call, and requires that it is refused clearly and without a trace, or leaves a sound state."""
+    """Makes a call. It must raise a clear error and change nothing, or leave a finite state."""
     try:
         answer = call(rng, model, verb)
     except CLEAR as error:

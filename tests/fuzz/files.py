@@ -1,7 +1,7 @@
-"""Random and hostile model files: ``python -m tests.fuzz.files 10000 0`` reads 10,000 with the seed 0.
+"""Random and hostile model files: ``python -m tests.fuzz.files 10000 0`` reads 10,000 files with seed 0.
 
-``load`` refuses a file with ModelFileError, or gives a learner that works. Some files are altered without care, some by an
-attacker who knows the format and puts the checksum right.
+``load`` must refuse a file with ModelFileError, or return a learner that works. Some files are damaged at random, others
+forged by an attacker who knows the format and corrects the checksum.
 """
 
 import collections
@@ -48,7 +48,7 @@ JSON = (
 
 
 def saved(rng):
-    """The bytes of a model that was really saved."""
+    """The bytes of a model file written by ``save``."""
     classes = list(registry.learners().values())
     model = classes[rng.integers(len(classes))](
         dtype=("float64", "float32")[rng.integers(2)], intercept=bool(rng.integers(2))
@@ -61,18 +61,18 @@ def saved(rng):
         model.learn_one({"a": 0.1, "b": 0.2}, 1.0)
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
-        return in_order((Path(folder) / "model").read_bytes())
+        return with_sorted_header((Path(folder) / "model").read_bytes())
 
 
-def in_order(data):
-    """The same file, its header in one order: safetensors' own is another each time, and with it what a spot in it holds."""
+def with_sorted_header(data):
+    """Sorts the header: safetensors writes its keys in a random order, so byte offsets would vary."""
     size = struct.unpack("<Q", data[:8])[0]
     text = json.dumps(json.loads(data[8 : 8 + size]), sort_keys=True).encode()
     return struct.pack("<Q", len(text)) + text + data[8 + size :]
 
 
 def altered(rng, data):
-    """Without care: cut, overwritten, lengthened, or with another length in its header."""
+    """Damages a file at random: cuts, overwrites or lengthens it, or changes the length in its header."""
     out, pick = bytearray(data), rng.integers(7)
     if pick == 0:
         return bytes(out[: rng.integers(len(out))])
@@ -90,12 +90,12 @@ def altered(rng, data):
     if pick == 5:
         return rng.bytes(rng.integers(300))
     if pick == 6:
-        out = with_header(rng, out)
+        out = with_altered_header(rng, out)
     return bytes(out)
 
 
-def with_header(rng, data):
-    """A header that claims other types, shapes or places for its tensors, or is no sensible JSON at all."""
+def with_altered_header(rng, data):
+    """Replaces the header by one with wrong types, shapes or offsets, or by one that is not sensible JSON."""
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
     pick = rng.integers(4)
@@ -117,7 +117,7 @@ def with_header(rng, data):
 
 
 def forged(rng, data):
-    """By an attacker: the model is another one, and the checksum agrees."""
+    """An attacker's file: a changed model with a matching checksum."""
     arrays = dict(sorted(from_bytes(data).items()))
     size = struct.unpack("<Q", data[:8])[0]
     whole = json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["model"])
@@ -159,7 +159,7 @@ def forged_array(rng, array):
 
 
 def judge(rng, path, original):
-    """Loads a file, and requires a clear refusal or a learner that works: the original one, if a file is merely altered."""
+    """Loads a file. It must be refused clearly or give a working learner: the original one if the file was only altered."""
     try:
         model = dl.load(path)
     except dl.ModelFileError as error:
@@ -176,11 +176,15 @@ def judge(rng, path, original):
     for _ in range(3 if width else 0):
         row = rng.uniform(-0.5, 0.5, size=width)
         try:
-            said = model.predict_one(row)
-            known = np.isfinite(said) if model._estimator_type == "regressor" else said in (None, *model._labels.known)
+            prediction = model.predict_one(row)
+            known = (
+                np.isfinite(prediction)
+                if model._estimator_type == "regressor"
+                else prediction in (None, *model._labels.known)
+            )
             assert known
             model.learn_one(row, float(rng.normal()))
-        except ValueError:  # the numbers of another model may make this row one too many
+        except ValueError:  # with forged numbers, even this row may be refused
             pass
         require_finite(model)
     return "taken"
@@ -196,9 +200,9 @@ def main(files, seed):
     originals = [saved(rng) for _ in range(40)]
     with tempfile.TemporaryDirectory() as folder:
         for i in range(files):
-            path = Path(folder) / f"{i}"  # a new one each time: some file systems flush a file that is overwritten
+            path = Path(folder) / f"{i}"  # a new path each time: some file systems flush an overwritten file
             good, how = originals[rng.integers(len(originals))], ("altered", "forged")[rng.integers(2)]
-            data = altered(rng, good) if how == "altered" else in_order(forged(rng, good))
+            data = altered(rng, good) if how == "altered" else with_sorted_header(forged(rng, good))
             path.write_bytes(data)
             digest.update(data)
             try:

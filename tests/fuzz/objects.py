@@ -22,7 +22,7 @@ KINDS = ("f8", "f4", "f2", ">f8", "<f4", "i1", "i8", "u8", "?", "c16", "O", "U5"
 
 
 class HostileError(Exception):
-    """What hostile objects raise: it may come through, and nothing may be changed."""
+    """Raised by hostile objects. It may propagate, but nothing may change."""
 
 
 def _raise(*_args, **_options):
@@ -60,7 +60,7 @@ def hostile(rng):
     )
     chosen = rng.choice(len(methods), size=rng.integers(1, 5), replace=False)
     body = {methods[i]: lies[str(rng.choice(list(lies)))] for i in chosen}
-    if "__getitem__" in body:  # a sequence without end would take NumPy all the memory there is
+    if "__getitem__" in body:  # NumPy would fill the memory with an endless sequence
         body["__getitem__"] = _raise
     if "__eq__" in body and "__hash__" not in body:
         body["__hash__"] = lambda this: 1
@@ -69,7 +69,7 @@ def hostile(rng):
 
 
 class Vandal:
-    """A key that empties the mapping while it is looked up."""
+    """A key that empties its mapping when it is looked up."""
 
     def __init__(self, mapping, name):
         self.mapping, self.name = mapping, name
@@ -111,7 +111,7 @@ def anything(rng, depth=0):
 
 
 def spoilt(rng, good):
-    """A good array with one hard number in it, or in another wrapping."""
+    """A good array with one hard number in it, or in another container."""
     pick = rng.integers(9)
     if pick < 3:
         spot = tuple(rng.integers(size) for size in good.shape)
@@ -152,7 +152,7 @@ def table(rng, shape):
 
 
 def mapping(rng):
-    """Names, some of which the models know, with numbers or worse."""
+    """Feature names, some of them known to the models, with numbers or worse."""
     keys = ["a", "b", "c", "d", "new", "", 0, 1.5, None, ("a", 1), float("nan"), b"a", frozenset("a")]
     out = {}
     for i in rng.permutation(len(keys) if rng.random() < 0.2 else 3)[: rng.integers(0, 5)]:

@@ -1,4 +1,4 @@
-"""30,000 random calls and files in separate processes, so that a crash of the interpreter is an exit code."""
+"""30,000 random calls and files in separate processes, so that a crash of the interpreter shows as an exit code."""
 
 import os
 import subprocess
@@ -22,23 +22,23 @@ def survive(module, count, seed, **environment):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_random_calls_are_taken_or_clearly_refused(seed):
-    told = survive("calls", 10_000, seed)
+def test_random_calls_are_accepted_or_clearly_refused(seed):
+    printed = survive("calls", 10_000, seed)
     for verb in ("predict_one", "learn_one", "run", "fit", "set_params", "make"):
-        assert f"{verb:12} taken" in told
-        assert f"{verb:12} refused" in told
+        assert f"{verb:12} taken" in printed
+        assert f"{verb:12} refused" in printed
 
 
-def test_random_files_are_taken_or_clearly_refused():
-    told = survive("files", 10_000, seed=0)
+def test_random_files_are_accepted_or_clearly_refused():
+    printed = survive("files", 10_000, seed=0)
     for how in ("altered", "forged"):
-        assert f"{how:12} refused" in told
-    assert "forged       taken" in told
+        assert f"{how:12} refused" in printed
+    assert "forged       taken" in printed
 
 
 @pytest.mark.parametrize(("module", "count"), [("calls", 1000), ("files", 500)])
-def test_a_seed_gives_the_same_each_time(module, count):
-    """Else what was found once could not be looked for again."""
+def test_a_seed_reproduces_the_same_calls_and_files(module, count):
+    """Otherwise a failure could not be reproduced."""
     first, second = (survive(module, count, 0, PYTHONHASHSEED=number) for number in "12")
     assert first == second
     assert "all of it" in first

@@ -1,4 +1,4 @@
-"""Exported states with numbers that learning cannot produce: rejected, or handled."""
+"""Exported states with numbers that learning cannot produce: each is refused, or its predictions stay finite."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from driftline.base import registry
 from .calls import require_finite
 
 HARD = (-1.0, 0.0, 1e30, -1e30, 1e308, -1e308, 1e-300, 3e9)
-PLACES = 100  # at most, of a state
+PLACES = 100  # the most numbers changed in one state
 
 
 def learned(name, dtype):
@@ -20,7 +20,7 @@ def learned(name, dtype):
 
 
 def with_hard_numbers(core):
-    """The parts of a state, one number of one of them replaced."""
+    """Copies of a state's arrays, each with one number replaced."""
     places = [(name, place) for name, array in core.items() for place in range(array.size)]
     rng = np.random.default_rng(0)
     for number in rng.permutation(len(places))[:PLACES]:
@@ -35,7 +35,7 @@ def with_hard_numbers(core):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", registry.learners())
-def test_hard_numbers_in_a_state_are_refused_or_lived_with(name, dtype):
+def test_a_state_with_hard_numbers_is_refused_or_stays_finite(name, dtype):
     model = learned(name, dtype)
     state = model.__getstate__()
     row, taken = np.array([0.3, -0.2, 0.1]), 0
@@ -50,7 +50,7 @@ def test_hard_numbers_in_a_state_are_refused_or_lived_with(name, dtype):
             try:
                 assert model._estimator_type != "regressor" or np.isfinite(twin.predict_one(row)), what
                 twin.learn_one(row, 1.0)
-            except ValueError:  # one row too many for such numbers
+            except ValueError:  # such numbers may make the row impossible to learn
                 pass
             require_finite(twin)
     assert taken

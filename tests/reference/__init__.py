@@ -1,4 +1,4 @@
-"""Plain references: a slow second implementation of each learner, from its paper's own form.
+"""Plain references: a slow second implementation of each learner, written as in its paper.
 
 The reference of a learner is ``REFERENCE`` in its test file, ``tests/test_linear/test_rls.py`` for RLS. ``learners.py``
 finds it by the learner's registered name; ``test_learners.py`` compares every learner with its reference.
@@ -44,7 +44,7 @@ class Reference:
             caller appends a column of ones for an intercept, unless ``plain`` has a parameter of that name.
         cases: parameters with which the learner is compared with ``plain``, and ``plain`` with ``precise``.
         precise: (rows, labels, *, the same parameters) -> Precise, in mpmath's numbers: the learner's row of the accuracy
-            table. None for a learner made of others.
+            table. None for a meta-learner.
         accuracy: X -> the parameters for the accuracy table, if the defaults diverge or are slow on such rows.
     """
 

@@ -109,7 +109,7 @@ class Expert:
 
 
 def weights(losses: Array, predictions: int, rate: float, prior: Array | None = None) -> Array:
-    """Weights from the squared losses of all rows so far, (rows, predictions); negative where a row was ignored."""
+    """Weights from the squared losses of all rows so far, (rows, predictions); negative losses mark ignored rows."""
     total, rows, before = np.zeros(predictions), 0.0, 0.0
     for row in losses:
         if row[0] < 0:
@@ -178,7 +178,7 @@ class Mixer:
 
 
 def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array) -> bool:
-    """Whether the last label is an outlier, given the labels ``told`` to the experts before."""
+    """Whether the last label is an outlier, given the earlier labels ``told`` to the experts."""
     mean, away, peak = float(np.mean(told)), abs(float(y[-1] - np.mean(told))), 0.0
     for t in range(1, len(told)):
         peak = max(0.999 * peak, abs(y[t] - np.mean(told[:t])))
@@ -189,21 +189,21 @@ def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array)
 
 
 def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[int] = ()) -> Array:
-    """The predictions on streams whose scales stay as they were in the first 64 rows.
+    """Auto's predictions, for streams whose scales do not change after the first 64 rows.
 
-    Rows in ``gaps`` have no label, and are not learned; ``y`` has what stands for it there.
+    Rows in ``gaps`` have no label and are not learned; ``y`` holds a substitute there.
     """
     d = X.shape[1]
     mixer = Mixer([kind[0] for kind in experts])
     predictions = np.zeros(len(y))
-    told = y.copy()  # the labels as remembered
-    held = False  # whether the last was an outlier
-    usual = 0.0  # the mean of the labels before it
+    told = y.copy()  # the labels that the experts remember
+    held = False  # whether the last label was an outlier
+    usual = 0.0  # the mean of the labels before the outlier
     models: list[Expert] = []
     units = Units(X[:1], y[:1])
 
-    def said(t: int) -> tuple[Array, list[float]]:
-        """The experts' predictions for row t, clipped, and those of the experts with a model as they are."""
+    def predicted_by_experts(t: int) -> tuple[Array, list[float]]:
+        """The experts' predictions for row t, clipped; and those of the experts with a model, not clipped."""
         inside = [*told[:t], 0.0] if t == 1 else told[:t]
         low, high = np.min(inside), np.max(inside)
         rows = [units.row(kind[0], X[t], list(X[:t]), list(told[:t]), d) for kind in experts]
@@ -216,7 +216,7 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[in
 
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         if t > 0:
-            f, own = said(t)
+            f, own = predicted_by_experts(t)
             mixed = mixer.mix(f)
             predictions[t] = mixed
             confirmed = held and t not in gaps and abs(label - y[t - 1]) < abs(label - usual)
@@ -225,9 +225,9 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[in
                 mixer.overlook((label - mixed) ** 2)
                 told[t], usual = mixed, float(np.mean(told[:t]))
                 continue
-            if confirmed:  # the row is learned as if the outlier had been believed
+            if confirmed:  # learn the row as if the outlier had been accepted
                 told[t - 1] = y[t - 1]
-                f = said(t)[0]
+                f = predicted_by_experts(t)[0]
                 mixer.mix(f)
             if t == 1:
                 changes = np.nan_to_num((X[1] - X[0]) ** 2 / (X[1] ** 2 + X[0] ** 2))

@@ -8,7 +8,7 @@ import numpy as np
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
 STEP, MEMORY = 0.3, 512
 REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
-UNIT, ALL_KEPT = 1024, 4096  # units of a row's weight and of the share kept, which are integers
+UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
 
 
 def squared_half_width(level):
@@ -18,13 +18,13 @@ def squared_half_width(level):
 
 
 def key_of(score):
-    """Numbers the quarters of powers of two."""
+    """The number of a score's bin: each power of two has four bins."""
     mantissa, power = math.frexp(score)  # mantissa in [1/2, 1)
     return 4 * power + math.floor((2 * mantissa - 1) * 4)
 
 
 def edge_of(key):
-    """The least score with this key."""
+    """The smallest score in this bin."""
     return math.ldexp(1 + key % 4 / 4, key // 4 - 1)
 
 
@@ -33,7 +33,7 @@ def clamp(value, least, most):
 
 
 def share_aimed_at(level, debt):
-    """The share of misses aimed at, to repay the misses in excess."""
+    """The share of misses to aim at, so that excess misses are repaid."""
     outside = 1 - level
     return clamp(outside - REPAID * debt, outside / 10, min(10 * outside, (1 + outside) / 2))
 
@@ -46,11 +46,11 @@ class Bounds:
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
         self.debt = [0.0] * len(LEVELS)
-        self.late = 0  # the last label
-        self.origin = self.batch = self.last_batch = 0  # rows that were asked at one origin
+        self.late = 0  # how many rows late the last label was
+        self.origin = self.batch = self.last_batch = 0  # rows predicted after the same number of labels
 
     def rows_at_once(self):
-        """How many rows are asked between two labels, if labels come in batches of four or more."""
+        """How many rows are predicted between two labels, if labels arrive in batches of four or more; otherwise 1."""
         rows = max(self.batch, self.last_batch)
         return rows if rows >= 4 else 1
 
@@ -60,22 +60,22 @@ class Bounds:
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def urgency(self):
-        """Debts count up to four times if labels are later than 24 rows, less if the rows of a batch repay half together."""
+        """The factor on debts: up to 4 if labels are over 24 rows late, but a batch of rows repays at most half together."""
         return min(clamp(self.late / 24, 1, 4), 0.5 / REPAID / self.rows_at_once())
 
     def urgent_debts(self):
-        """By level, in single precision, as a ticket keeps them."""
+        """The debts times the urgency, by level, in single precision as in a ticket."""
         return [self.urgent_debt(k) for k in range(len(LEVELS))]
 
     def urgent_debt(self, k):
         return float(np.float32(self.debt[k] * self.urgency()))
 
     def shares(self):
-        """The misses expected of intervals that wait for late labels, by level."""
+        """The share of misses expected of intervals whose labels are late, by level."""
         return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, self.urgent_debts(), strict=True)]
 
     def take(self, score):
-        """Takes a score whose label came at once."""
+        """Takes a score whose label arrived at once."""
         today, self.late = self.issued(), 0
         for k, level in enumerate(LEVELS):
             if today[k] > 0:
@@ -86,7 +86,7 @@ class Bounds:
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
         if self.origin != self.rows - late:
             self.origin, self.last_batch, self.batch = self.rows - late, self.batch, 0
-        self.batch += self.origin > 0  # before the first label, rows wait however labels come
+        self.batch += self.origin > 0  # before the first label every row waits, in batches or not
         aimed, in_batches, scale = self.shares(), self.rows_at_once() > 1, max(1, self.rows_at_once() * REPAID / 0.5)
         for k, level in enumerate(LEVELS):
             if self.base[k] > 0 and not in_batches:
@@ -102,7 +102,7 @@ class Bounds:
     def _late_log_factor(self, k):
         debt = self.urgent_debt(k)
         share = share_aimed_at(LEVELS[k], debt)
-        beyond = share - (1 - LEVELS[k] - REPAID * debt)  # what no share within the limits repays
+        beyond = share - (1 - LEVELS[k] - REPAID * debt)  # the part that no share within the limits repays
         if share < 1 - LEVELS[-1]:
             quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
         else:
@@ -135,7 +135,7 @@ class Bounds:
             self._centre(median, score)
 
     def _quantile(self, wanted):
-        """The bin in which the weight ``wanted`` is reached, and where in it."""
+        """The bin in which the cumulative weight reaches ``wanted``, and the score where it does."""
         below = self.zeros
         for place, weight in enumerate(self.bins):
             if weight and below + weight >= wanted:
@@ -145,7 +145,7 @@ class Bounds:
         raise AssertionError("no level is 1")
 
     def _centre(self, median, score):
-        """Moves the bins. If the median is in an end bin, its scores count as the last one, if that is there too."""
+        """Moves the bins. A median in an end bin counts as the last score, if that score is in the same bin."""
         centre, at_an_end = median, median in (0, 191)
         if at_an_end:
             centre = key_of(score) - self.first if score else median
@@ -160,7 +160,7 @@ class Bounds:
 
 
 def follow(scores, level):
-    """For each score, the bound issued before it."""
+    """The bound issued before each score."""
     bounds, out = Bounds(), []
     for score in scores:
         out.append(bounds.issued()[LEVELS.index(level)])

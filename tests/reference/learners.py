@@ -8,7 +8,7 @@ from driftline.base.registry import regressors
 from . import Reference
 
 ROOT = Path(__file__).parents[2]
-ELSEWHERE = {"auto", "kernel"}  # made of other learners; their own tests compare them with other plain forms
+ELSEWHERE = {"auto", "kernel"}  # meta-learners; their own tests compare them with other plain versions
 
 
 def path_of(name: str) -> Path:

@@ -17,7 +17,7 @@ class Feature:
     def __init__(self) -> None:
         self.seen: list[float] = []
         self.values: list[float] = []
-        self.edges: Array | None = None  # once there are more values
+        self.edges: Array | None = None  # the bins, once there are more values
 
     @property
     def is_many(self) -> bool:
@@ -42,7 +42,7 @@ class Feature:
 
 
 class Cell:
-    """The usual label at a value of a key, and how it usually changes."""
+    """The mean label at one value of a key, and its mean change."""
 
     def __init__(self) -> None:
         self.rows = self.level = self.change = 0.0
@@ -55,7 +55,7 @@ class Cell:
             self.change += rate * (change - self.change)
 
     def usual(self, mean: float) -> tuple[float, float]:
-        """Level and change, shrunk by one row to the mean and to 0."""
+        """Level and change, shrunk towards the mean and 0 with the weight of one row."""
         return (self.rows * self.level + mean) / (self.rows + 1), self.rows * self.change / (self.rows + 1)
 
 
@@ -95,7 +95,7 @@ class Key:
 
 
 class Profiles:
-    """All keys, and the twelve that predict best by themselves."""
+    """All keys, and the twelve that predict best alone."""
 
     def __init__(self, d: int) -> None:
         self.features = [Feature() for _ in range(d)]
@@ -113,7 +113,7 @@ class Profiles:
             self._choose()
 
     def usual(self, x: Array, mean: float) -> Array:
-        """Levels and changes of the keys that were chosen, side by side."""
+        """Levels and changes of the chosen keys, concatenated."""
         cells = []
         for key in self.slots:
             at = None if key is None else key.place(self.features, x)
@@ -140,7 +140,7 @@ class Profiles:
 
 
 def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
-    """The predictions of the profiles and of the baselines for each row; the core's where they have none."""
+    """The predictions of the profiles and of the baselines for each row; the core's prediction if they have none."""
     d = X.shape[1]
     tables, fit, likely = Profiles(d), Fit(2 * SLOTS + 4 + d, 0.999, 1.0), Likely(np.zeros(2 * SLOTS + 9), 0.998)
     by_fit, by_usual, mean, waiting = core.copy(), core.copy(), 0.0, []

@@ -8,7 +8,7 @@ NEAR = 16
 
 
 class Fit:
-    """Least squares with forgetting. A column's unit is its deviation over the first eight rows, or its first step after."""
+    """Least squares with forgetting. A column is scaled by its deviation over 8 rows or, if constant, by its first step."""
 
     def __init__(self, columns: int, forgetting: float, ridge: float) -> None:
         self.rows: list[Array] = []
@@ -52,7 +52,7 @@ def differences(values: Array) -> Array:
 
 
 def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
-    """The prediction of the autoregression in differences for each row; the core's if it has none."""
+    """The autoregression in differences: its prediction for each row, or the core's until it has one."""
     d = X.shape[1]
     lags = max(1, min(16, 16 // d))
     fit, said = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
@@ -66,7 +66,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
             row = np.concatenate([differences(past), np.column_stack([differences(c) for c in columns]).ravel()])
             if fit.ready():
                 said[t] = past[0] + fit.predict(row)
-        if known > 1:  # predictions are clipped to half a range outside the labels
+        if known > 1:  # clip to half a range outside the labels
             low, high = y[:known].min(), y[:known].max()
             said[t] = np.clip(said[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
         waiting.append(None if row is None else (row, y[known - 1], y[t]))
@@ -76,7 +76,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
 
 
 def stack(said: Array, y: Array) -> Array:
-    """The stack of the predictions of each row, labels coming at once."""
+    """The stacked prediction for each row, if each label arrives at once."""
     others = said.shape[1] - 1
     S, w, squares, rows, out = np.eye(others) / 10, np.zeros(others), 0.0, 0.0, []
     for t, (row, label) in enumerate(zip(said, y, strict=True)):
@@ -85,7 +85,7 @@ def stack(said: Array, y: Array) -> Array:
         low, high = row.min(), row.max()
         out.append(np.clip(row[0] + size * (w @ z), low - 0.1 * (high - low), high + 0.1 * (high - low)))
         if t == 0:
-            continue  # no label was known when it was predicted
+            continue  # no label was known when this row was predicted
         squares, rows = 0.999 * squares + (label - row[0]) ** 2, 0.999 * rows + 1
         size = np.sqrt(squares / rows)
         z = np.clip((row[1:] - row[0]) / size, -30, 30)
@@ -119,7 +119,7 @@ class Bernstein:
 
 
 class Likely:
-    """A mixture by likelihood; one row counts at most 1,000 times the best mean so far."""
+    """A mixture weighted by likelihood; a row's loss is capped at 1,000 times the best mean loss so far."""
 
     def __init__(self, prior: Array, keep: float) -> None:
         self.prior, self.keep, self.rows, self.losses = prior, keep, 0.0, np.zeros(len(prior))
@@ -141,7 +141,7 @@ class Likely:
 
 
 def final_mixture(said: Array, y: Array) -> Array:
-    """What is made of the predictions of each row, labels coming at once, and no two far out in succession."""
+    """Auto's final prediction for each row, if each label arrives at once and no two successive labels are outliers."""
     others = said.shape[1] - 1
     prior = np.array([0.5] + others * [0.5 / others])
     likely = [Likely(np.array([3.0] + others * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]

@@ -1,4 +1,4 @@
-"""Compares every learner with its reference at every row, in both ways of learning, and every reference with 50 digits."""
+"""Compares every learner with its reference at every row, by run and by learn_one, and every reference with 50 digits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_learner_has_a_reference(name):
         assert name in PRECISE, f"{path}: REFERENCE has no precise form, the learner's row of the accuracy table"
 
 
-def test_learners_without_a_reference_are_still_there():
+def test_learners_that_need_no_reference_still_exist():
     assert set(registry.regressors()) >= ELSEWHERE
 
 
@@ -58,7 +58,7 @@ def test_a_reference_has_the_defaults_of_its_class(name):
 
 @pytest.mark.parametrize("intercept", [False, True])
 @every_case(REFERENCES)
-def test_a_learner_is_its_papers_own_form_at_every_row(name, case, intercept):
+def test_a_learner_matches_its_reference_at_every_row(name, case, intercept):
     for d in DIMENSIONS:
         X, y = drifting(seed=100 * d + intercept, rows=40, d=d)
         y = labels(y, case)
@@ -81,8 +81,8 @@ def test_a_learner_is_its_papers_own_form_at_every_row(name, case, intercept):
 
 
 @every_case(REFERENCES)
-def test_float32_stays_within_two_in_a_hundred_thousand(name, case):
-    """Resets could fall on other rows if a threshold is met to seven digits; on these streams they do not."""
+def test_float32_weights_match_the_reference_within_2e_5(name, case):
+    """Rounding could move a reset to another row if a threshold is met to seven digits; on these streams it does not."""
     for d in (1, 3, 8, 17):
         X, y = drifting(seed=d, rows=40, d=d)
         X, y = X.astype(np.float32).astype(float), labels(y, case)
@@ -94,8 +94,8 @@ def test_float32_stays_within_two_in_a_hundred_thousand(name, case):
 
 
 @every_case(PRECISE)
-def test_the_papers_form_is_the_recursion_in_50_digits(name, case):
-    """This says nothing of the package: it says that the yardstick is straight."""
+def test_a_reference_matches_its_version_in_50_digits(name, case):
+    """Checks the references themselves, not the package."""
     X, y = drifting(0)
     y = labels(y, case)
     reference = REFERENCES[name]

@@ -11,11 +11,11 @@ from .traces import Array
 
 TREES, DEPTH, BINS, SAMPLE, FIRST = 96, 5, 32, 1024, 32
 KEY = 0x74726565
-DIFFERENCES, PROFILES, USUAL = 1, 2, 3  # among the experts' predictions
+DIFFERENCES, PROFILES, USUAL = 1, 2, 3  # columns of the experts' predictions
 
 
 def rounded(values: Array) -> Array:
-    """Values in single precision, with their upper 16 bits alone; ties go to the even one."""
+    """Values rounded to the upper 16 bits of single precision; ties go to even."""
     bits = values.astype(np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
 
@@ -37,7 +37,7 @@ class Tree:
 
     @cached_property
     def splits(self) -> list[tuple[int, float]]:
-        """The splits as Python's numbers, which are compared faster; first asked for when they are found."""
+        """The splits as Python numbers, which compare faster; computed when the tree is first used."""
         return list(zip(self.feature.tolist(), self.threshold.tolist(), strict=True))
 
     def find(self, X: Array) -> Array:
@@ -48,7 +48,7 @@ class Tree:
 
 
 class Draws:
-    """Whole numbers below some other, from the upper halves of Philox's words, by the number of the row."""
+    """Random integers below a bound, from the upper halves of Philox words, seeded by the number of the row."""
 
     def __init__(self, row: int) -> None:
         self.row, self.blocks = row, 0
@@ -63,7 +63,7 @@ class Draws:
 
 
 class Trees:
-    """Boosted trees, of which the oldest is replaced again and again."""
+    """Boosted trees; each new tree replaces the oldest."""
 
     def __init__(self, columns: int, ring: int, part: float, correct: float) -> None:
         self.ring, self.correct = ring, correct
@@ -149,7 +149,7 @@ class Trees:
         return tree
 
     def _best_split(self, bins: Array, y: Array, columns: list[int]) -> tuple[int, float] | None:
-        """The split that lowers the squares most, shrunk by one row, with eight rows at least on either side."""
+        """The split that lowers the squared error most, shrunk by one row, with at least eight rows on each side."""
         if len(y) < 16:
             return None
         total = np.bincount(np.zeros(len(y), dtype=int), y)[0]
@@ -168,9 +168,9 @@ class Trees:
 
 
 def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
-    """What the three ensembles say about each row, (rows, 3), where ``said`` is what the core and the other experts do.
+    """Predictions of the three tree ensembles, (rows, 3), given the predictions ``said`` of the core and the other experts.
 
-    If labels come at once, trees on the features alone are fitted half as often, and a 16th while they are far behind. If
+    If labels arrive at once, trees on the features alone are fitted half as often, and a 16th as often while far behind. If
     labels are late, they also learn the rows that were predicted before 16 labels were known.
     """
     d = X.shape[1]
@@ -201,7 +201,7 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
         if len(known) > 1:
             low, high = known.min(), known.max()
             reach = 0.5 * (high - low)
-            said_now = 3 if level.trees else 2  # until its first tree, the third says what the core does
+            said_now = 3 if level.trees else 2  # until its first tree, the third ensemble repeats the core's prediction
             out[t, :said_now] = np.clip(out[t, :said_now], low - reach, high + reach)
         waiting.append((inputs, bases, len(known)))
         if t >= ahead - 1:

@@ -40,7 +40,7 @@ def renew(sample, error, count):
 
 
 def long_run_variance(scores):
-    """From all pairs, those at a distance of k for 0.85^(k - 1), or as an autoregression has it from neighbours alone."""
+    """The largest of 1, the sum of autocovariances weighted by 0.85^(k - 1) at lag k, and the value of an AR(1) process."""
     n, scores = len(scores), np.asarray(scores)
     covariances = [scores[k:] @ scores[:-k] / n for k in range(1, n)]
     first = min(covariances[0], 0.99)
@@ -48,7 +48,7 @@ def long_run_variance(scores):
 
 
 def rank_without(seen, gathered, error):
-    """The rank by size among the errors seen, without those that were gathered."""
+    """The rank of an error's size among the errors seen, leaving out those gathered."""
     sizes = np.abs(seen).tolist()
     for one in gathered:
         sizes.remove(abs(one))
@@ -128,7 +128,7 @@ def test_early_alarms_match_the_definition(seed):
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2800), max_size=4), st.lists(st.integers(60, 400), max_size=4))
-def test_how_the_errors_are_cut_makes_no_difference(seed, cuts, early_cuts):
+def test_cutting_the_errors_into_blocks_changes_no_alarm(seed, cuts, early_cuts):
     errors, cuts = noisy(seed), cuts + early_cuts
     errors[100:400] *= 3
     whole = dl.Alarm().update_many(errors).tolist()
@@ -141,7 +141,7 @@ def test_how_the_errors_are_cut_makes_no_difference(seed, cuts, early_cuts):
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.2, 3.0), st.floats(1e-100, 1e100))
-def test_only_the_ranks_count(seed, power, scale):
+def test_only_the_ranks_of_errors_matter(seed, power, scale):
     errors = noisy(seed)
     bent = np.sign(errors) * np.abs(errors) ** power * scale
     assert dl.Alarm().update_many(bent).tolist() == dl.Alarm().update_many(errors).tolist()
@@ -152,7 +152,7 @@ def autocorrelated(rng, rows, kept):
 
 
 def seasonal(rng, rows):
-    """The deviation goes from 1/e to e and back within 96 rows."""
+    """Errors whose standard deviation swings from 1/e to e and back within 96 rows."""
     return rng.standard_normal(rows) * np.exp(np.sin(2 * np.pi * np.arange(rows) / 96))
 
 
@@ -176,7 +176,7 @@ def test_false_alarms_are_at_least_as_rare_as_promised(name, false_every):
 
 @pytest.mark.parametrize("name", [name for name in AT_REST if name != "autocorrelation 0.99"])
 def test_short_streams_have_few_false_alarms(name):
-    """Even before the errors' dependence is known. 1,000 rows show too little of a correlation over hundreds of rows."""
+    """This holds before the errors' dependence is known. 1,000 rows cannot show a correlation over hundreds of rows."""
     raised = [dl.Alarm().update_many(AT_REST[name](np.random.default_rng(seed), 1000)).size for seed in range(60)]
     assert sum(raised) <= 12
 

@@ -1,4 +1,4 @@
-"""Bad input: the messages, and that a refused call changes nothing."""
+"""Bad input: error messages, and refused calls that change nothing."""
 
 import re
 
@@ -85,7 +85,7 @@ def test_the_message_names_the_call_the_value_and_the_place(model, act, message)
 
 
 def test_a_bad_row_deep_in_a_long_run_undoes_the_whole_run(family, rows):
-    """Rows before the bad one were learned already, in the core: none of it may stay."""
+    """The core has already learned the rows before the bad one; that must be undone."""
     X, y = rows
     family.run(X[:50], y[:50])
     before = family.__getstate__()
@@ -96,7 +96,7 @@ def test_a_bad_row_deep_in_a_long_run_undoes_the_whole_run(family, rows):
 
 
 @pytest.mark.parametrize("block", [1, 30, 64])
-def test_a_bad_row_in_a_later_block_undoes_the_blocks_before(rows, block, in_blocks_of):
+def test_a_bad_row_in_a_later_block_undoes_the_earlier_blocks(rows, block, in_blocks_of):
     in_blocks_of(block)
     X, y = rows
     model = dl.ARCOR()
@@ -124,7 +124,7 @@ def test_wemm_refuses_a_row_whose_weight_is_undefined(rows):
 
 
 @pytest.mark.parametrize(("kind", "limit"), [(dl.LMS, 2), (dl.GD, 1)])
-def test_a_rate_that_diverges_is_named_with_one_that_does_not(kind, limit):
+def test_the_divergence_error_names_the_rate_and_a_stable_bound(kind, limit):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(5000, 3))
     y = X.sum(axis=1)
@@ -162,7 +162,7 @@ class Breaks:
     "error", [RuntimeError("x"), RecursionError("x"), KeyboardInterrupt(), MemoryError(), ZeroDivisionError("x")]
 )
 def test_an_error_in_the_users_own_code_undoes_the_run(rows, error):
-    """Whatever the error is, even one for a thread in trouble."""
+    """This holds for any error, even a RuntimeError, which driftline raises if a model is in use."""
     model = dl.GD(loss=Breaks(error))
     model.run(rows[0][:50], rows[1][:50])
     before = model.__getstate__()
@@ -174,7 +174,7 @@ def test_an_error_in_the_users_own_code_undoes_the_run(rows, error):
 
 
 def test_a_state_that_cannot_be_restored_is_lost_as_a_whole(monkeypatch):
-    """As when memory runs out: a classifier with more classes than labels would be worse."""
+    """For example, if memory runs out. A classifier with more classes than labels would be worse."""
     model = dl.Classifier(dl.LMS())
     model.run([[1.0], [2.0], [3.0]], ["a", "b", "a"])
 
@@ -205,7 +205,7 @@ def test_a_loss_cannot_use_the_learner_that_calls_it(rows):
     assert model.n_seen_ == 0
 
 
-def test_warnings_raised_as_errors_leave_nothing_behind(rows):
+def test_a_warning_raised_as_an_error_leaves_nothing_learned(rows):
     X, y = rows
     model = dl.RLS()
     with pytest.raises(UserWarning, match="column-vector"):

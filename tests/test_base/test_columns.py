@@ -1,4 +1,4 @@
-"""Frames and mappings of every kind give the same model as by hand, from a file or in a loop, and are saved."""
+"""Frames and mappings of every kind give the same model as hand-made features, a file or a loop, and survive saving."""
 
 import copy
 import datetime as dt
@@ -83,7 +83,7 @@ def test_a_frame_of_any_library_equals_the_loop_over_its_rows(name, library, mis
 
 @st.composite
 def streams(draw):
-    """Columns and labels with gaps, weights with zeros, and cuts of the table."""
+    """Columns and labels with gaps, weights with zeros, and places to cut the table."""
     rows = draw(st.integers(1, 40))
     column = {
         "tree": st.one_of(st.none(), st.sampled_from(["a", "b", "", "missing", "other", "é" * 300])),
@@ -104,7 +104,7 @@ ARROW = {"tree": pa.string(), "load": pa.float64(), "price": pa.float64(), "open
 
 @settings(max_examples=60)
 @given(streams(), st.sampled_from(["skip", "fill"]), st.sampled_from(["rls", "eg", "pipeline"]))
-def test_the_cut_does_not_matter_and_rows_that_are_not_learned_change_nothing(case, missing, name):
+def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_learned(case, missing, name):
     columns, y, weight, cuts = case
     table = pa.table({column: pa.array(values, ARROW[column]) for column, values in columns.items()})
     by_table, by_row, by_learned = (LEARNERS[name](missing=missing) for _ in range(3))
@@ -116,7 +116,7 @@ def test_the_cut_does_not_matter_and_rows_that_are_not_learned_change_nothing(ca
     np.testing.assert_array_equal(np.concatenate(said), looped(by_row, rows, y, weight))
     require_same(by_table.__getstate__(), by_row.__getstate__(), "state")
     if by_row._looks_back and by_row.n_skipped_:
-        return  # rows that were skipped have kept their place
+        return  # skipped rows keep their place in the lags
     for row, label, share in zip(rows, y.tolist(), weight.tolist(), strict=True):
         whole = missing == "fill" or None not in row.values()
         if np.isfinite(label) and share and whole:
@@ -156,8 +156,8 @@ def test_the_mean_and_the_flag_equal_those_computed_by_hand():
     np.testing.assert_allclose(model._weights, plain._weights, rtol=1e-9, atol=1e-12)
 
 
-def test_a_ticket_keeps_the_values_filled_in_at_the_ask():
-    """The mean has moved since, but the ticket's row has not."""
+def test_a_ticket_keeps_the_values_that_ask_filled_in():
+    """The mean moves before the label arrives, but the ticket's row does not change."""
     model = dl.Ridge(missing="fill")
     for value in (1.0, 3.0):
         model.learn_one({"load": value}, 0.0)
@@ -179,7 +179,7 @@ def test_a_ticket_keeps_the_values_filled_in_at_the_ask():
     lambda model: model.clone(include_attributes=True),
 ], ids=["bytes", "pickle", "copy", "deepcopy", "clone"])  # fmt: skip
 @pytest.mark.parametrize("name", [*LEARNERS, "classifier"])
-def test_copies_know_the_columns(name, keep):
+def test_copies_keep_the_columns(name, keep):
     columns = columns_of(60, missing=True)
     rows, y = rows_of(columns), np.random.default_rng(4).normal(size=60)
     if name == "classifier":
@@ -227,7 +227,7 @@ def test_a_file_with_inconsistent_columns_is_refused(change):
         record.read(forged(change))
 
 
-def test_text_is_bounded_by_tickets_too():
+def test_tickets_respect_the_limit_on_text_values():
     model = dl.RLS()
     tickets = [model.ask({"tree": f"tree {t}"}) for t in range(60)]
     for ticket in tickets:
@@ -236,13 +236,13 @@ def test_text_is_bounded_by_tickets_too():
     assert model.feature_names_in_[-1] == "tree is other"
 
 
-def test_names_that_clash_are_told_apart():
+def test_clashing_feature_names_stay_distinct():
     model = dl.RLS()
     model.learn_one({"tree=oak": 0.5, "tree": "oak"}, 1.0)
     assert list(model.feature_names_in_) == ["tree=oak", "tree=oak'"]
 
 
-def test_filling_cannot_be_switched_on_or_off_once_rows_were_learned():
+def test_filling_cannot_be_switched_on_or_off_after_rows_are_learned():
     for before, after in (("fill", "skip"), ("raise", "fill")):
         model = dl.RLS(missing=before)
         model.learn_one([1.0], 1.0)
@@ -251,7 +251,7 @@ def test_filling_cannot_be_switched_on_or_off_once_rows_were_learned():
         assert model.missing == before
 
 
-def test_refusals_say_what_to_do():
+def test_error_messages_say_what_to_do():
     with pytest.raises(ValueError, match="give a frame, or a mapping"):
         dl.RLS().learn_one(["oak", 1.0], 1.0)
     with pytest.raises(ValueError, match="give a frame, or a mapping"):
@@ -270,7 +270,7 @@ def test_refusals_say_what_to_do():
         model.predict(pd.DataFrame({"bush": ["oak"], "load": [1.0]}))
 
 
-def test_categories_durations_and_clocks():
+def test_categories_durations_and_times_of_day_become_features():
     frame = pd.DataFrame({
         "size": pd.Categorical(["s", "m", "s"]),
         "took": pd.to_timedelta([1, 2, 3], unit="min"),

@@ -43,7 +43,7 @@ def test_a_formula_is_readable_in_help():
         (r"x_{t-1}, 10^{12}, S^{-1}, 2^22", "x_(t-1), 10^(12), S⁻¹, 2^22"),
     ],
 )
-def test_formulas_in_unicode(tex, text):
+def test_formulas_are_written_in_unicode(tex, text):
     assert docstrings.formula(tex) == text
 
 
@@ -60,7 +60,7 @@ def test_a_users_own_learner_gets_a_readable_docstring_too():
     assert Own.__doc__ == Own().__doc__
 
 
-def test_a_class_without_a_docstring_has_that_of_its_parent():
+def test_a_class_without_a_docstring_inherits_that_of_its_parent():
     class Own(dl.Ridge):
         pass
 

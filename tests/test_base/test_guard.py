@@ -68,7 +68,7 @@ def traced(call, act, wanted):
 
 
 def interrupted_at(place, call, event="line"):
-    """Makes a call, with a KeyboardInterrupt before a line or an opcode of driftline; returns whether it got there."""
+    """Makes a call, and interrupts it before the given line or opcode of driftline; returns whether that was reached."""
     count = 0
 
     def interrupt(_):
@@ -83,7 +83,7 @@ def interrupted_at(place, call, event="line"):
 
 
 def landmarks(call):
-    """The places at which a call reaches a line for the first time, or for the last: those between repeat them."""
+    """The steps at which a call reaches a line for the first or the last time; the steps between repeat them."""
     lines = []
     traced(call, lambda frame: lines.append((frame.f_code, frame.f_lineno)), "line")
     first = dict(zip(reversed(lines), reversed(range(len(lines))), strict=True))
@@ -93,14 +93,14 @@ def landmarks(call):
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", MODELS)
-def test_an_interrupt_at_any_line_leaves_the_model_whole_and_free(name, call):
-    """An interrupt can come between any two steps of Python. Either everything is learned, or nothing."""
+def test_an_interrupt_at_any_line_leaves_the_model_consistent_and_unlocked(name, call):
+    """An interrupt can come between any two steps of Python. Either the whole call is learned, or nothing."""
     y = np.where(LABELS > 0, "up", "down") if name == "classifier" else LABELS
     assert interrupt_everywhere(MODELS[name](), call, y) > 20
 
 
 def interrupt_everywhere(model, call, y, event="line", every=1):
-    """Interrupts a call at its lines or opcodes in turn, checks the model each time, and returns the number of them."""
+    """Interrupts a call at each of its lines or opcodes, and checks the model each time; returns how many there were."""
     act = {**CALLS, **ROW_CALLS}[call]
     if call.endswith("skips"):
         model.set_params(missing="skip")
@@ -140,7 +140,7 @@ class Waits:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_the_child_of_a_fork_has_the_model_as_it_was_before_the_run_of_another_thread():
+def test_a_forked_child_has_the_model_as_it_was_before_the_run_of_another_thread():
     loss = Waits()
     loss.go_on.set()
     model = dl.GD(loss=loss)

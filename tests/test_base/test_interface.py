@@ -13,7 +13,7 @@ import driftline as dl
 from driftline.base import registry
 
 
-def test_the_contracts_names_are_there():
+def test_the_public_names_exist():
     first_order = ("LMS", "NLMS", "GD", "EG")
     second_order = (
         "Ridge",
@@ -66,7 +66,7 @@ def printed_by(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_names_exist_before_they_are_imported():
+def test_lazily_imported_names_behave_like_ordinary_ones():
     code = """
 import driftline, inspect, pickle
 assert set(driftline.__all__) <= set(dir(driftline))
@@ -107,7 +107,7 @@ def test_learning_and_predicting_import_no_extra():
     assert {"sklearn", "narwhals", "pandas", "safetensors"}.isdisjoint(loaded)
 
 
-def test_checks_come_with_the_package_alone():
+def test_checks_are_reachable_from_the_package():
     code = "import driftline as dl; print(len(dl.checks.expected_failures(dl.RLS())))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "2\n"
 
@@ -120,7 +120,7 @@ def test_hyper_parameters_are_keyword_only(learner):
         assert name in learner.get_params()
 
 
-def test_a_row_worked_by_hand():
+def test_one_row_matches_the_update_by_hand():
     """RLS, forgetting 0.5, ridge 1: S = 2, k = 4, s = 8, w = 4 * 3 / 9."""
     model = dl.RLS(forgetting=0.5, ridge=1.0, intercept=False)
     assert model.predict_one([2.0]) == 0.0
@@ -188,7 +188,7 @@ def test_predict_before_fit_raises_scikit_learns_own_error():
         dl.RLS().predict([[1.0]])
 
 
-def test_features_without_names_have_none(rows):
+def test_a_model_of_unnamed_features_has_no_feature_names(rows):
     model = dl.RLS()
     model.run(*rows)
     assert not hasattr(model, "feature_names_in_")
@@ -211,14 +211,14 @@ def test_forgetting_by_a_function_starts_at_one(rows):
     assert sorted(set(asked)) == list(range(1, 201))
 
 
-def test_base_classes_say_that_they_cannot_be_used_by_themselves():
+def test_base_classes_cannot_be_used_directly():
     learners = registry.learners().values()
     for kind in (dl.Learner, *(base for base in dl.Learner.__subclasses__() if base not in learners)):
         with pytest.raises(TypeError, match=f"{kind.__name__} cannot be used by itself"):
             kind().learn_one([1.0], 1.0)
 
 
-def test_a_certificate_before_anything_was_learned_is_empty(learner):
+def test_the_certificate_of_an_untrained_learner_is_empty(learner):
     certificate = learner.certificate()
     assert isinstance(certificate, dl.Certificate)
     assert (certificate.loss, certificate.bound, certificate.slack, certificate.events) == (0.0, None, None, {})

@@ -77,7 +77,7 @@ def test_the_half_width_is_the_tracked_quantile_times_the_variance(seed, level):
         S = replica.covariance_ if replica.n_seen_ else np.eye(3) / replica.ridge
         variances.append(2.0 + x @ S @ x)
         replica.learn_one(x, label)
-    bounds = np.array(coverage.follow(run.errors**2 / variances, level))  # at least those of lower levels
+    bounds = np.array(coverage.follow(run.errors**2 / variances, level))  # never below those of lower levels
     largest = np.sqrt(np.maximum.accumulate(np.append(0, run.errors[:-1] ** 2)))
     half = np.minimum(np.sqrt(bounds * variances), 10 * largest)
     enough = math.ceil(level / (1 - level) - 1e-9)
@@ -87,7 +87,7 @@ def test_the_half_width_is_the_tracked_quantile_times_the_variance(seed, level):
 
 
 def test_half_an_interval_is_at_most_ten_times_the_largest_error():
-    """Far outside the rows so far, where the variance is a million times the usual."""
+    """The row is far outside the earlier ones, and its variance a million times the usual."""
     rng = np.random.default_rng(4)
     X = rng.standard_normal((100, 3))
     y = X @ np.ones(3) + rng.standard_normal(100)
@@ -99,7 +99,7 @@ def test_half_an_interval_is_at_most_ten_times_the_largest_error():
 
 
 def asked_and_told(model, X, y, late):
-    """Asks for each row, and tells its ticket `late` rows later; returns the tickets."""
+    """Asks for each row, and tells its label ``late`` rows later; returns the tickets."""
     tickets = []
     for t, x in enumerate(X):
         tickets.append(model.ask(x, ahead=1 + late))
@@ -109,7 +109,7 @@ def asked_and_told(model, X, y, late):
 
 
 def judged(tickets, y, level):
-    """Whether each label lay in its ticket's interval, and whether that was finite."""
+    """Whether each label lay in its ticket's interval, and whether that interval was finite."""
     ends = np.array([ticket.interval(level) for ticket in tickets])
     return (ends[:, 0] <= y) & (y <= ends[:, 1]), np.isfinite(ends[:, 0])
 
@@ -134,8 +134,8 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
 
 
 @pytest.mark.parametrize("batch", [2, 4, 24, 96])
-def test_labels_in_batches_are_judged_by_the_plain_formula(batch):
-    """All rows of a batch are asked before the first of its labels, which comes at once for the first row."""
+def test_labels_in_batches_match_the_plain_formula(batch):
+    """All rows of a batch are predicted before its labels arrive; the first label then counts as arriving at once."""
     rng = np.random.default_rng(batch)
     y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200))
     model, bounds, waiting = dl.NLMS(intercept=False), coverage.Bounds(), []
@@ -156,7 +156,7 @@ def test_labels_in_batches_are_judged_by_the_plain_formula(batch):
 @pytest.mark.parametrize("batch", [12, 96, 200])
 @pytest.mark.parametrize("make", [dl.RLS, dl.Kalman, dl.Auto])
 def test_coverage_holds_when_labels_come_in_batches(make, batch):
-    """Steps that each row of a batch takes to repay the same misses would overshoot."""
+    """If each row of a batch repaid the same misses in full, the bounds would overshoot."""
     rng = np.random.default_rng(batch)
     X = rng.standard_normal((7000, 3))
     y = X.sum(axis=1) + 0.5 * rng.standard_t(4, 7000)
@@ -173,8 +173,8 @@ def test_coverage_holds_when_labels_come_in_batches(make, batch):
 
 
 @pytest.mark.parametrize("late", [2, 30, 100])
-def test_a_row_asked_before_the_first_label_counts_by_the_larger_of_two_scores(late):
-    """One uses the variance of a model that had learned nothing; the other is that of the model when the label came."""
+def test_a_row_predicted_before_the_first_label_counts_by_the_larger_of_two_scores(late):
+    """One score uses the variance of the untrained model, the other that of the model when the label arrived."""
     rng = np.random.default_rng(late)
     X = 50 + rng.standard_normal((1000, 2))
     y = X @ [1, -2] + rng.standard_normal(1000)
@@ -192,7 +192,7 @@ def test_a_row_asked_before_the_first_label_counts_by_the_larger_of_two_scores(l
             bounds.take_late(max(ways) if told <= late else ways[0], *issued[told], late)
 
 
-def test_coverage_holds_from_the_start_if_a_model_without_labels_expects_large_errors():
+def test_coverage_holds_from_the_start_if_the_untrained_model_expects_large_errors():
     rng = np.random.default_rng(3)
     X = 50 + rng.standard_normal((4000, D))
     y = X.sum(axis=1) + 30 * rng.standard_normal(4000)
@@ -201,8 +201,8 @@ def test_coverage_holds_from_the_start_if_a_model_without_labels_expects_large_e
     assert np.abs(share - 0.9).max() < 0.03
 
 
-def test_tickets_of_the_largest_debts_survive_bytes():
-    """Errors that outgrow their intervals all the time, with labels so late that debts count more than once."""
+def test_tickets_with_the_largest_debts_survive_serialization():
+    """Errors keep outgrowing their intervals, and labels are so late that debts count more than once."""
     y = np.exp(np.arange(600.0))
     tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((600, 1)), y, 60)
     assert not judged(tickets, y, 0.8)[0][300:].any()
@@ -230,7 +230,7 @@ def test_coverage_holds_when_labels_are_late(make, late, most):
 @pytest.mark.parametrize("power", [-460, -100, 1, 100, 460])
 @pytest.mark.parametrize("late", [0, 24])
 def test_intervals_scale_with_the_labels(late, power):
-    """Exactly, for powers of two, which move every score to another bin but change no comparison."""
+    """Scaling by a power of two is exact: it moves every score to another bin but changes no comparison."""
     rng = np.random.default_rng(8)
     X, y = np.zeros((3000, 1)), rng.standard_normal(3000)
     plain, scaled = (asked_and_told(dl.NLMS(intercept=False), X, labels, late) for labels in (y, np.ldexp(y, power)))
@@ -239,7 +239,7 @@ def test_intervals_scale_with_the_labels(late, power):
 
 
 def test_intervals_follow_errors_that_leave_all_bins():
-    """Sizes change by 10^20 at once, so the bins must move twice, down and up."""
+    """The errors' sizes change by 10^20 at once, so the bins must move twice, down and up."""
     rng = np.random.default_rng(9)
     size = np.repeat([1.0, 1e-20, 1e20], 4000)
     y = size * rng.standard_normal(12_000)
@@ -279,7 +279,7 @@ def test_intervals_of_higher_levels_contain_those_of_lower_ones(rows):
 
 
 def test_the_first_interval_uses_all_earlier_rows(rows):
-    """A model has an interval as soon as one is requested, even if none was before."""
+    """A model has an interval as soon as one is requested, even if no earlier call requested one."""
     X, y = rows
     lower, upper = dl.RLS().fit(X, y).predict_interval(X[0], level=0.95)
     assert 0.5 < (upper - lower) / (2 * 1.96 * np.std(dl.RLS().run(X, y).errors[-100:])) < 2

@@ -1,4 +1,4 @@
-"""Tables whose labels come late: all rows are learned, or none."""
+"""Tables with late labels: all rows are learned, or none."""
 
 import numpy as np
 import pytest
@@ -17,8 +17,8 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_table_that_is_refused_leaves_a_new_learner_new(name):
-    """Its core was made for the table's columns: kept, it would refuse a table of other columns."""
+def test_a_refused_table_leaves_a_new_learner_untrained(name):
+    """The core was made for the table's columns; if kept, it would refuse a table with other columns."""
     model, other = LEARNERS[name](), LEARNERS[name]()
     before = model.__getstate__()
     with pytest.raises(ValueError, match="NaN"):

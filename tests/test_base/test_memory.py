@@ -1,4 +1,4 @@
-"""The number of rows that the weights are based on."""
+"""Memory: the number of rows on which the weights are based."""
 
 import copy
 

@@ -88,7 +88,7 @@ def test_parameters_take_effect_from_the_next_row_on(rows):
     assert np.array_equal(changed.coef_, switched.coef_)
 
 
-def test_parameters_that_can_no_longer_change_are_refused_and_stay(rows):
+def test_parameters_that_can_no_longer_change_keep_their_values(rows):
     for model, change in (
         (dl.EG(norm=2.0), {"norm": None}),
         (dl.ARCOR(), {"schedule": 1.5}),
@@ -107,7 +107,7 @@ def test_parameters_that_can_no_longer_change_are_refused_and_stay(rows):
         fresh(model).set_params(**change)
 
 
-def test_numbers_of_other_kinds_compute_as_pythons_own(rows):
+def test_numbers_of_other_types_compute_like_python_numbers(rows):
     """np.float16 would overflow at 65504, np.int8 at 127, and native code does not accept a fraction."""
     for odd, plain in ((np.float16(0.5), 0.5), (Fraction(1, 2), 0.5), (np.int8(100), 100.0), (np.float32(0.25), 0.25)):
         for kind, name in ((dl.RLS, "ridge"), (dl.LMS, "rate"), (dl.AROWR, "noise"), (dl.EG, "norm"), (dl.Kalman, "drift")):

@@ -14,7 +14,7 @@ from driftline.checks.tools import same
 
 
 def test_pickles_continue_in_another_process(rows, tmp_path):
-    """Each learner is loaded on its own, by its own class alone."""
+    """Each learner is unpickled on its own; the pickle alone decides what is imported."""
     X, y = rows
     models = {name: kind() for name, kind in registry.regressors().items()}
     for model in models.values():
@@ -34,14 +34,14 @@ def test_pickles_continue_in_another_process(rows, tmp_path):
 
 
 def test_a_pickle_is_small():
-    """The state and nothing else: 3 d^2 bytes of float64 for half a matrix of 100 features, and little more."""
+    """A pickle holds the state and little else: for 100 features, half a matrix of float64."""
     model = dl.RLS()
     model.run(np.random.default_rng(0).normal(size=(50, 99)), np.ones(50))
     assert len(pickle.dumps(model)) < 8 * 100 * 100
 
 
-def test_a_schedule_continues_where_it_was(rows):
-    """The index of the row, and of the segment between resets, belongs to the state."""
+def test_a_pickled_schedule_continues_at_its_row(rows):
+    """The index of the row, and of the segment between resets, is part of the state."""
     X, y = rows
     for model in (dl.RLS(forgetting=[*np.linspace(0.5, 1.0, 150)]), dl.ARCOR(schedule=[0.5, 0.45, 0.4, 0.35, 0.3])):
         whole = copy.deepcopy(model)
@@ -74,7 +74,7 @@ def test_names_and_their_order_survive(rows):
     assert model.feature_names_in_.tolist() == ["b", "a"]
 
 
-def test_pickle_decides_about_functions():
+def test_a_lambda_cannot_be_pickled_but_can_be_copied():
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
         pickle.dumps(dl.RLS(forgetting=lambda t: 0.9))
     model = copy.deepcopy(dl.RLS(forgetting=lambda t: 0.9))

@@ -31,7 +31,7 @@ def test_a_pipeline_learns_and_predicts(learner, dicts):
     assert sorted(learner.feature_names_in_) == ["large", "small", "tiny"]
 
 
-def test_a_pipeline_equals_scaling_by_hand_and_the_learner(dicts):
+def test_a_pipeline_equals_scaling_by_hand_before_the_learner(dicts):
     pipeline = preprocessing.StandardScaler() | dl.RLS()
     scaler, model = preprocessing.StandardScaler(), dl.RLS()
     for x, y in dicts:
@@ -70,14 +70,14 @@ def test_clones_have_the_parameters_and_have_learned_nothing(learner, rows):
     assert (preprocessing.StandardScaler() | learner).clone()["StandardScaler"].counts == {}
 
 
-def test_rivers_ensembles_take_learners(dicts):
+def test_rivers_ensembles_accept_learners(dicts):
     bag = preprocessing.StandardScaler() | ensemble.BaggingRegressor(dl.RLS(), n_models=3, seed=1)
     metric = metrics.MSE()
     evaluate.progressive_val_score(dicts, bag, metric)
     assert metric.get() < 0.5 * np.var([y for _, y in dicts])
 
 
-def test_rivers_streams_of_arrays_and_frames_are_rows(rows):
+def test_rows_of_rivers_array_and_frame_streams_are_accepted(rows):
     X, y = rows
     model = dl.RLS()
     for x, label in stream.iter_array(X, y, feature_names=["a", "b", "c"]):

@@ -26,7 +26,7 @@ COMPOSED = {
     "kernel_within_a_budget": lambda: dl.Kernel(budget=20),
     "refit": lambda: dl.Refit(LinearRegression(), every=50, window=100),
 }
-SCALED = ("pipeline_of_lms", "pipeline_of_gd", "pipeline_of_wemm", "averaged")  # which pass all checks behind a scaler
+SCALED = ("pipeline_of_lms", "pipeline_of_gd", "pipeline_of_wemm", "averaged")  # these pass all checks behind a scaler
 TRANSFORMERS = {
     "hashing": Hashing,
     "lags": Lags,

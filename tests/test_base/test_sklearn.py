@@ -56,7 +56,7 @@ def test_variants_break_no_check_without_a_reason(name):
     assert unexpected <= {"check_regressors_train"}  # it requires a score, and these parameters suit other data
 
 
-def test_the_reasons_follow_from_what_the_learner_does():
+def test_the_listed_checks_follow_from_the_learners_behaviour():
     assert set(expected_failures(dl.Ridge())) == set(expected_failures(dl.AAR)) == {PARAMETERS}
     assert expected_failures(dl.RLS(forgetting=1.0)).keys() == expected_failures(dl.AROWR()).keys() == {PARAMETERS}
     assert "time passes" in expected_failures(dl.Kalman())[WEIGHTS]
@@ -72,7 +72,7 @@ def test_the_reasons_follow_from_what_the_learner_does():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_check_estimator_takes_the_list_as_it_is():
+def test_check_estimator_accepts_the_list_directly():
     check_estimator(dl.RLS(), expected_failed_checks=expected_failures(dl.RLS()), on_skip=None)
 
 
@@ -108,7 +108,7 @@ def test_sample_weights_reach_the_learner_through_a_pipeline(rows):
     assert np.array_equal(weighted.predict(X), dl.Ridge().fit(X[:100], y[:100]).predict(X))
 
 
-def test_several_outputs_are_several_learners(rows):
+def test_several_outputs_equal_several_learners(rows):
     X, y = rows
     Y = np.column_stack([y, -y, y**2])
     many = MultiOutputRegressor(dl.RLS()).fit(X, Y)

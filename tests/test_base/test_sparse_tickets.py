@@ -1,4 +1,4 @@
-"""Tickets of sparse rows: asked before the first label, through bytes, and told."""
+"""Tickets of sparse rows: made before the first label arrives, serialized, and told."""
 
 import numpy as np
 import pytest

@@ -304,4 +304,4 @@ def test_no_row_of_another_thread_slips_into_a_run(fails, fitted):
     thread.join()
     rows = 0 if fails else len(y)
     assert model.n_seen_ == 10 * fitted + rows + len(taken)  # before or after the run; none is lost
-    model.learn_one(X[0], 1.0)  # and it is free again
+    model.learn_one(X[0], 1.0)  # the model is free again

@@ -14,8 +14,8 @@ from driftline.linear.recursion import Policy, Recursive
 from tests.conftest import NESTED, VARIANTS
 
 BATTERY = {check.__name__: check for check in checks.battery()}
-# A variant has parameters that change the step and the state. How rows, columns and parameters are read is up to the class,
-# whose instance of the registry has the whole battery.
+# Variants have parameters that change the step and the state. How rows, columns and parameters are read depends on the
+# class alone, whose registered instance runs the whole battery.
 ON_THE_STEP = (
     "run_equals_the_loop",
     "a_run_accounts_for_its_rows",
@@ -61,17 +61,17 @@ def test_every_learner_passes(kind):
 
 
 @pytest.mark.parametrize("kind", VARIANTS)
-def test_every_variant_passes_what_concerns_its_step(kind):
+def test_every_variant_passes_the_checks_of_its_step(kind):
     assert failing(ON_THE_STEP, VARIANTS[kind]) == {}
 
 
 @pytest.mark.parametrize("kind", NESTED)
-def test_learners_within_learners_pass_what_concerns_the_way_of_a_row(kind):
+def test_nested_learners_pass_the_checks_of_a_rows_path(kind):
     assert failing(ON_THE_WAY, VARIANTS[kind]) == {}
 
 
 class Patient(Recursive):
-    """A user's own learner, in a file of the user."""
+    """A user's own learner, defined outside the package."""
 
     patience: float = params.real(default=10.0, gt=1)
 
@@ -85,15 +85,15 @@ def test_a_users_own_learner_is_checked_by_its_class_or_by_an_instance():
     assert Patient not in registry.learners().values()
 
 
-def test_every_check_says_what_it_checks_and_leaves_the_pattern_alone(rows):
+def test_every_check_has_a_docstring_and_does_not_change_the_base_estimator(rows):
     assert len(BATTERY) > 40
-    pattern = dl.RLS()
-    pattern.run(*rows)
-    before = pattern.__getstate__()
+    base_estimator = dl.RLS()
+    base_estimator.run(*rows)
+    before = base_estimator.__getstate__()
     for check in BATTERY.values():
         assert inspect.getdoc(check)
-        check(pattern)
-    assert checks.tools.same(before, pattern.__getstate__())
+        check(base_estimator)
+    assert checks.tools.same(before, base_estimator.__getstate__())
 
 
 # Learners with one defect each: every check of the battery must catch at least one of them.
@@ -214,7 +214,7 @@ class CountsNothing(dl.RLS):
 
 
 class SkipsByZeros(dl.RLS):
-    """Takes missing values for zeros, where it should leave the row out."""
+    """Treats missing values as zeros instead of skipping the row."""
 
     def learn_one(self, x, y, *, sample_weight=None):
         x = np.nan_to_num(x, posinf=0, neginf=0) if isinstance(x, np.ndarray) and x.dtype == float else x
@@ -289,7 +289,7 @@ class SetsTooMuch(dl.RLS):
 
 
 class FollowsNothing(dl.RLS):
-    """Predicts by a state of its own, which is not finite."""
+    """Predicts from a separate state, which is not finite."""
 
     def _replay_block(self, block, y, weight, target):
         skipped = super()._replay_block(block, y, weight, target)
@@ -302,7 +302,7 @@ class FollowsNothing(dl.RLS):
 
 
 class KeepsASecret(dl.RLS):
-    """Does something every tenth row that no copy knows of."""
+    """Negates every tenth label, by a counter that no copy keeps."""
 
     secret = 0
 
@@ -312,7 +312,7 @@ class KeepsASecret(dl.RLS):
 
 
 class IsNarrow(dl.RLS):
-    """Lets float32 have values that it cannot hold, and loses half of them."""
+    """Accepts values beyond float32, and halves the rows of float32 models."""
 
     @property
     def _largest(self):
@@ -327,7 +327,7 @@ DEFECTIVE = [kind for kind in dl.RLS.__subclasses__() if kind.__module__ == __na
 
 
 def test_every_defect_is_found_and_every_check_can_fail(monkeypatch):
-    left = list(BATTERY)  # those that have not failed yet
+    left = list(BATTERY)  # checks that have not failed yet
     for kind in DEFECTIVE:
         monkeypatch.setitem(registry._learners, "defective", kind)  # so that it can be saved
         failed = failing(left, kind) or failing(BATTERY, kind)

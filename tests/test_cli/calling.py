@@ -1,4 +1,4 @@
-"""The command line, called within the process."""
+"""Calls the command line within this process."""
 
 import json
 
@@ -11,7 +11,7 @@ from driftline import cli
 
 
 def call(capsys, *arguments):
-    """The exit code, and what was printed."""
+    """The exit code, the standard output and the standard error of a command."""
     with pytest.raises(SystemExit) as ended:
         cli.main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
@@ -19,13 +19,13 @@ def call(capsys, *arguments):
 
 
 def outcome(capsys, *arguments):
-    """The outcome as JSON of a command that ends well."""
+    """The JSON output of a command that succeeds."""
     code, out, err = call(capsys, *arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)
 
 
 def predictions(path):
-    """What a run wrote, as a table."""
+    """The predictions that a run wrote, as a table."""
     read = {".csv": pyarrow.csv.read_csv, ".jsonl": pyarrow.json.read_json, ".parquet": pyarrow.parquet.read_table}
     return read[path.suffix](path)

@@ -45,20 +45,20 @@ def ended_well(status):
 
 
 def killed(arguments, seconds):
-    """Whether a run was killed after so many seconds; False where it ended before."""
+    """Kills a run after ``seconds``; returns whether it was killed before it ended."""
     ended, of_child = os.pipe()
     child = start(arguments)
     os.close(of_child)
-    select.select([ended], [], [], seconds)  # until the child, which holds the other end, has ended
+    select.select([ended], [], [], seconds)  # returns early if the child, which holds the other end, exits
     os.close(ended)
     os.kill(child, signal.SIGKILL)
     return not ended_well(os.waitpid(child, 0)[1])
 
 
 def main(seed, most, rehearsal, arguments):
-    """Prints how often the run was killed until it ended well. A rehearsal says how long one takes.
+    """Prints how often the run was killed before it succeeded. The rehearsal measures how long a run takes.
 
-    Most kills come early, so that the run is seldom over before the last of them.
+    Most kills come early, so that a run rarely ends before the last kill.
     """
     began = time.monotonic()
     assert ended_well(os.waitpid(start(rehearsal), 0)[1])

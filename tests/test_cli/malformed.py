@@ -37,12 +37,12 @@ def stream(table):
 
 
 def with_line(number, line):
-    """The CSV with another line in the place of one."""
+    """The CSV with one line replaced."""
     return "\n".join([*LINES[: number - 1], line, *LINES[number:]]).encode() + b"\n"
 
 
 def with_value(number, column, value):
-    """The CSV with another value in the place of one."""
+    """The CSV with one value replaced."""
     values = LINES[number - 1].split(",")
     values[LINES[0].replace('"', "").split(",").index(column)] = value
     return with_line(number, ",".join(values))

@@ -14,7 +14,7 @@ WORDS = ["north", "south", "east", "west"]
 
 
 def mixed(rows=600, seed=3):
-    """Numbers with gaps, text whose values come one after the other, times, truths, a constant; labels with gaps."""
+    """Numbers with gaps, text whose values appear one by one, times, booleans, a constant; labels with gaps."""
     rng = np.random.default_rng(seed)
     wind = rng.normal(size=rows)
     wind[rng.random(rows) < 0.05] = np.nan
@@ -49,7 +49,7 @@ def as_json_lines(table):
 
 
 def write(table, path):
-    """Writes a table in the format that a name asks for."""
+    """Writes a table in the format of the path's suffix."""
     name = path.name
     if name.endswith(".parquet"):
         pyarrow.parquet.write_table(table, path, row_group_size=100)

@@ -1,4 +1,4 @@
-"""run --task classify: text classes, the bits of Python, resuming, and options that cannot be combined with it."""
+"""run --task classify: text classes, the same bits as the library, resuming, and options that cannot be combined with it."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ TREES = ("oak", "ash", "elm")
 
 @pytest.fixture
 def forest(tmp_path):
-    """Three classes by two numbers and a text, a class that is missing, and a text that comes late."""
+    """Three classes that depend on two numbers and a text. One label is missing, and one text appears late."""
     rng = np.random.default_rng(2)
     X, soil = rng.normal(size=(400, 2)), rng.choice(["sand", "clay", "loam"], 400)
     soil[:50] = "sand"
@@ -27,7 +27,7 @@ def forest(tmp_path):
 RUN = ("-t", "tree", "--task", "classify", "-m", "rls")
 
 
-def test_the_classes_are_those_that_python_predicts(capsys, forest, tmp_path):
+def test_the_predicted_classes_match_the_library(capsys, forest, tmp_path):
     path, _ = forest
     found = outcome(capsys, "run", path, *RUN, "--out", tmp_path / "out.csv")
     model = dl.Classifier(dl.RLS(missing="skip"))
@@ -43,12 +43,12 @@ def test_the_classes_are_those_that_python_predicts(capsys, forest, tmp_path):
     assert [value or None for value in table["prediction"].to_pylist()] == said
     assert [value or None for value in table["target"].to_pylist()] == labels
     hits = [one == other for one, other in zip(said, labels, strict=True) if other is not None and one is not None]
-    assert len(hits) == found["rows_scored"] == 398  # but for the first row, and the one without a class
+    assert len(hits) == found["rows_scored"] == 398  # all but the first row and the one without a label
     assert found["accuracy"] == pytest.approx(np.mean(hits))
     assert found["accuracy"] > found["accuracy of the most frequent class"] > 0.3
 
 
-def test_the_baselines_by_hand(capsys, forest):
+def test_the_baselines_match_a_computation_by_hand(capsys, forest):
     path, lines = forest
     found = outcome(capsys, "run", path, *RUN, "--delay", 3)
     labels = [line.rpartition(",")[2] or None for line in lines]
@@ -63,7 +63,7 @@ def test_the_baselines_by_hand(capsys, forest):
 
 
 @pytest.mark.parametrize("delay", [0, 5])
-def test_a_run_in_two_parts_is_one_run(capsys, forest, tmp_path, delay):
+def test_a_run_in_two_parts_equals_one_run(capsys, forest, tmp_path, delay):
     path, lines = forest
     part, state, out = tmp_path / "part.csv", tmp_path / "m.drift", tmp_path / "out.csv"
     whole = outcome(capsys, "run", path, *RUN, "--delay", delay, "--out", tmp_path / "whole.csv")
@@ -86,12 +86,12 @@ def test_predict_gives_classes(capsys, forest, tmp_path):
     assert [line.rpartition(",")[2].strip('"') for line in out.splitlines()] == ["prediction", "ash", "oak"]
 
 
-def test_inspect_tells_of_a_classifier(capsys, forest, tmp_path):
+def test_inspect_describes_a_classifier(capsys, forest, tmp_path):
     state = tmp_path / "m.drift"
     assert call(capsys, "run", forest[0], *RUN, "--state", state)[0] == 0
     found = outcome(capsys, "inspect", state)
     assert found["rows_learned"] == 399
-    assert found["intercept"] is None  # there is one for each class
+    assert found["intercept"] is None  # each class has its own
 
 
 def test_numbers_are_classes_too(capsys, tmp_path):
@@ -106,7 +106,7 @@ def test_numbers_are_classes_too(capsys, tmp_path):
     (["run", "--report", "page.html"], "--report cannot be combined with --task classify"),
     (["run", "--task", "cluster"], "task must be"),
 ], ids=["level", "steps", "report", "cluster"])  # fmt: skip
-def test_what_does_not_go_with_classes_is_refused(capsys, forest, arguments, words):
+def test_options_that_conflict_with_classes_are_refused(capsys, forest, arguments, words):
     command, *rest = arguments
     given = ["--task", "classify"] if "--task" not in rest else []
     code, _, err = call(capsys, command, forest[0], "-t", "tree", *given, *rest)
@@ -114,7 +114,7 @@ def test_what_does_not_go_with_classes_is_refused(capsys, forest, arguments, wor
     assert words in " ".join(err.split())
 
 
-def test_a_target_of_text_is_told_about_classes(capsys, forest):
+def test_the_error_for_a_text_target_mentions_classes(capsys, forest):
     code, _, err = call(capsys, "run", forest[0], "-t", "tree")
     assert code != 0
     assert "--task classify if it holds classes" in " ".join(err.split())
@@ -138,7 +138,7 @@ def test_compare_gives_the_accuracies_of_single_runs_and_of_the_baselines(capsys
 
 
 def test_compare_tells_a_real_difference_of_classifiers_from_chance(capsys, tmp_path):
-    """Classes that turn round every 200 rows, which ridge regression does not follow, and classes that nothing decides."""
+    """Classes that swap every 200 rows, which ridge regression cannot follow, and classes that are random."""
     rng = np.random.default_rng(4)
     x = rng.normal(size=2_000)
     turning = (x > 0) ^ (np.arange(2_000) // 200 % 2 == 1)
@@ -164,7 +164,7 @@ def test_tune_gives_the_error_rates_of_a_sweep(capsys, forest, tmp_path):
     X, y = block.X[labelled], block.y[labelled]
     for (forgetting, ridge), rate in rates.items():
         run = dl.Classifier(dl.RLS(forgetting=forgetting, ridge=ridge)).run(X, y)
-        assert rate == pytest.approx(np.mean(run.predictions[1:] != y[1:]), rel=1e-12)  # nothing is known before the first
+        assert rate == pytest.approx(np.mean(run.predictions[1:] != y[1:]), rel=1e-12)  # no class is known at row 0
     picture = tmp_path / "rates.svg"
     code, out, _ = call(capsys, "tune", path, *given, "--picture", picture)
     assert code == 0

@@ -11,7 +11,7 @@ PROGRAM = "from driftline.cli import main; main()"
 
 
 def offered(typed, folder):
-    """What bash is offered after some words, as its completion script asks for it."""
+    """The completions that bash gets for the words typed so far, as its completion script asks for them."""
     words = ["driftline", *typed.split(" ")]
     asked = {"_DRIFTLINE_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
     done = subprocess.run(
@@ -34,7 +34,7 @@ def offered(typed, folder):
         ("models ka", {"kalman"}),
     ],
 )
-def test_the_shell_is_offered_what_fits(tmp_path, typed, expected):
+def test_the_shell_is_offered_matching_words(tmp_path, typed, expected):
     write(mixed(20), tmp_path / "a.csv")
     assert set(offered(typed, tmp_path)) == expected
 

@@ -1,4 +1,4 @@
-"""``run --steps`` and ``forecast``: the figures of plain loops, and clear errors."""
+"""``run --steps`` and ``forecast``: the same results as plain loops, and clear errors."""
 
 import json
 
@@ -24,7 +24,7 @@ def series(rows=400, seed=0):
 
 
 def plainly(model, encoder, blocks, known, step, level):
-    """One step ahead by ask and tell; the model grows with the file's features, those not known are as of the origin."""
+    """One step by ask and tell. The model grows with the file's features; those not known ahead come from the origin."""
     past, waiting, said = [], [], []
     for block in blocks:
         for first, last, width in block.spans():
@@ -51,8 +51,8 @@ def plainly(model, encoder, blocks, known, step, level):
 
 
 @pytest.mark.parametrize(("name", "known"), [("rls", None), ("rls", ("on", "when")), ("auto", ("when",))])
-def test_the_run_is_that_of_plain_loops(capsys, tmp_path, name, known):
-    """Text and gaps bring features on the way; labels are missing here and there."""
+def test_a_run_matches_plain_loops(capsys, tmp_path, name, known):
+    """Text and gaps add features along the way, and some labels are missing."""
     source, out = write(mixed(300), tmp_path / "a.csv"), tmp_path / "out.parquet"
     more = [] if known is None else ["--known", ",".join(known)]
     outcome(capsys, "run", source, "-t", "load", "-m", name, "--steps", STEPS, "--level", 0.8, "--out", out, *more)
@@ -66,7 +66,7 @@ def test_the_run_is_that_of_plain_loops(capsys, tmp_path, name, known):
         np.testing.assert_allclose(np.transpose(columns), expected, rtol=1e-9)
 
 
-def test_the_figures_of_each_step_are_those_of_its_predictions(capsys, tmp_path):
+def test_the_scores_of_each_step_follow_from_its_predictions(capsys, tmp_path):
     frame = series()
     frame.loc[[5, 77, 200], "load"] = np.nan
     source, out = tmp_path / "a.csv", tmp_path / "out.csv"
@@ -114,7 +114,7 @@ def trained(capsys, tmp_path, frame, *more):
 
 
 @pytest.mark.parametrize("known", [None, ["hour"]])
-def test_the_forecast_is_the_librarys(capsys, tmp_path, known):
+def test_the_forecast_matches_the_library(capsys, tmp_path, known):
     frame = series()
     state = trained(capsys, tmp_path, frame[:396], *([] if known is None else ["--known", "hour"]))
     before = state.read_bytes()
@@ -135,7 +135,7 @@ def test_the_forecast_is_the_librarys(capsys, tmp_path, known):
     assert state.read_bytes() == before
 
 
-def test_fewer_rows_texts_and_times_are_forecast_as_they_were_learned(capsys, tmp_path):
+def test_a_short_file_with_text_and_times_is_encoded_as_it_was_learned(capsys, tmp_path):
     table = mixed(400)
     state = tmp_path / "m.drift"
     past, future = write(table.slice(0, 397), tmp_path / "past.csv"), table.slice(397).drop_columns(["load", "wind", "one"])
@@ -154,7 +154,7 @@ def test_fewer_rows_texts_and_times_are_forecast_as_they_were_learned(capsys, tm
         np.testing.assert_allclose(found["prediction"].to_numpy(), said.predictions, rtol=1e-12)
 
 
-def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
+def test_a_series_without_features_needs_no_file_of_the_next_rows(capsys, tmp_path):
     frame = series()[["load"]]
     state = trained(capsys, tmp_path, frame)
     code, out, _ = call(capsys, "forecast", state)
@@ -171,7 +171,7 @@ def test_a_series_alone_needs_no_file_of_the_next_rows(capsys, tmp_path):
 
 @pytest.mark.parametrize("dates", [False, True])
 def test_a_time_that_is_a_feature_needs_a_file_of_the_next_rows(capsys, tmp_path, dates):
-    """It is known ahead without being named; a number that only puts the rows in order is not needed."""
+    """A date is known ahead without being named; a number that only orders the rows is not needed."""
     frame = series().assign(when=timed(np.arange(400), dates))
     code, out, err = call(capsys, "forecast", trained(capsys, tmp_path, frame, "--known", "", "--time", "when"))
     assert (code, len(out.splitlines())) == ((1, 0) if dates else (0, 1 + STEPS))
@@ -179,7 +179,7 @@ def test_a_time_that_is_a_feature_needs_a_file_of_the_next_rows(capsys, tmp_path
 
 
 def test_rows_are_forecast_before_the_first_label_is_known(capsys, tmp_path):
-    """As by Forecaster.run: empty only where a forecast would have been due before the first row, or has no origin."""
+    """As in Forecaster.run, a cell is empty only if its forecast was due before the first row, or has no origin."""
     frame, out = series(20), tmp_path / "out.csv"
     for known in (None, ["hour"]):
         trained(capsys, tmp_path, frame, "--out", out, *([] if known is None else ["--known", "hour"]))
@@ -204,7 +204,7 @@ def test_rows_are_forecast_before_the_first_label_is_known(capsys, tmp_path):
         (lambda future: future[:0], "future.csv: has a header but no rows"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(capsys, tmp_path, change, words):
+def test_files_with_the_wrong_rows_or_columns_are_refused(capsys, tmp_path, change, words):
     frame = series()
     state = trained(capsys, tmp_path, frame[:390])
     change(frame[390:]).to_csv(tmp_path / "future.csv", index=False)
@@ -216,7 +216,7 @@ def test_files_that_do_not_fit_are_refused(capsys, tmp_path, change, words):
     assert len(err.splitlines()) == 1
 
 
-def test_rows_of_the_past_are_no_forecast(capsys, tmp_path):
+def test_rows_of_the_past_are_refused(capsys, tmp_path):
     table, state = mixed(100), tmp_path / "m.drift"
     past = write(table, tmp_path / "past.csv")
     outcome(capsys, "run", past, "-t", "load", "-m", "rls", "--steps", 2, "--time", "when", "--state", state)
@@ -246,8 +246,8 @@ def without(row, name):
         (KNOWN, "last", None),
     ],
 )
-def test_a_value_that_is_known_ahead_must_be_there(capsys, tmp_path, ending, change, policy, column):
-    """The last value would stand in for it without a word; --missing may say what does."""
+def test_a_value_that_is_known_ahead_must_be_present(capsys, tmp_path, ending, change, policy, column):
+    """Otherwise the last value would silently replace it; --missing can choose another rule."""
     frame = series().assign(when=np.arange(400), price=1.0, where="north")
     missing = [] if policy == "last" else ["--missing", policy]
     state = trained(capsys, tmp_path, frame, "--time", "when", "--known", "hour,price,where", *missing)
@@ -265,7 +265,7 @@ def test_a_value_that_is_known_ahead_must_be_there(capsys, tmp_path, ending, cha
 
 
 def test_a_text_that_was_missing_before_may_be_missing_again(capsys, tmp_path):
-    """No text is a category of its own: most days have no holiday."""
+    """A missing text is a category of its own: most days have no holiday."""
     frame = series().assign(holiday=np.where(np.arange(400) % 50, None, "yes"))
     state = trained(capsys, tmp_path, frame, "--known", "hour,holiday")
     (tmp_path / "future.csv").write_text("hour,holiday\n16,\n")
@@ -273,7 +273,7 @@ def test_a_text_that_was_missing_before_may_be_missing_again(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".csv"])
-def test_a_forecaster_from_python_needs_what_is_known_ahead(capsys, tmp_path, ending):
+def test_a_forecaster_from_python_needs_the_values_known_ahead(capsys, tmp_path, ending):
     frame = series()
     forecaster = dl.Forecaster(dl.RLS(), 3, known=[1, 0])
     forecaster.run(frame[["wind", "hour"]], frame["load"])
@@ -300,7 +300,7 @@ def timed(numbers, dates):
         (np.arange(400), 399, "forecast takes the rows after the last one learned"),
         (np.arange(400), 700, "It is forecast as the next row, though rows were closer together"),
         (np.arange(400) // 2, 199, ""),  # two rows have the same time
-        (np.arange(400) + 2 * (np.arange(400) // 5), 560, ""),  # five days of seven
+        (np.arange(400) + 2 * (np.arange(400) // 5), 560, ""),  # five days out of seven
         (np.arange(400) + 2 * (np.arange(400) // 5), 563, "It is forecast as the next row"),
     ],
 )
@@ -328,7 +328,7 @@ def test_times_of_another_kind_are_refused(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["forecast", "predict"])
-def test_no_option_is_advised_that_the_command_lacks(capsys, tmp_path, command):
+def test_errors_suggest_no_option_that_the_command_lacks(capsys, tmp_path, command):
     steps = ["--steps", 2] if command == "forecast" else []
     series().to_csv(tmp_path / "past.csv", index=False)
     outcome(capsys, "run", tmp_path / "past.csv", "-t", "load", "-m", "rls", "--state", tmp_path / "m.drift", *steps)
@@ -355,7 +355,7 @@ def test_no_option_is_advised_that_the_command_lacks(capsys, tmp_path, command):
         (["--steps", "0"], "greater than or equal to 1"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, words):
+def test_conflicting_options_are_refused(capsys, tmp_path, more, words):
     source = tmp_path / "a.csv"
     series(50).to_csv(source, index=False)
     code, _, err = call(capsys, "run", source, "-t", "load", "-m", "rls", *more)
@@ -363,14 +363,14 @@ def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, wor
     assert words in " ".join(err.replace("│", " ").split())
 
 
-def test_a_known_column_that_no_line_has_is_refused(capsys, tmp_path):
+def test_a_known_column_that_is_in_no_line_is_refused(capsys, tmp_path):
     source = tmp_path / "a.jsonl"
     source.write_text("".join(f'{{"x": {t}, "y": {t}}}\n' for t in range(50)))
     code, _, err = call(capsys, "run", source, "-t", "y", "-m", "rls", "--steps", 2, "--known", "z")
     assert (code, "there is no column 'z', which --known names." in err) == (1, True)
 
 
-def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
+def test_each_kind_of_model_has_its_own_command(capsys, tmp_path):
     frame = series()
     state = trained(capsys, tmp_path, frame)
     frame[:2].to_csv(tmp_path / "b.csv", index=False)
@@ -386,7 +386,7 @@ def test_each_kind_of_model_is_asked_by_its_own_command(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("known", [["hour"], [1]])
-def test_a_forecaster_that_was_saved_from_python_is_asked_by_its_names(capsys, tmp_path, known):
+def test_a_forecaster_saved_from_python_finds_its_columns_by_name(capsys, tmp_path, known):
     frame = series()
     forecaster = dl.Forecaster(dl.RLS(), 3, known=known)
     forecaster.run(frame[["wind", "hour"]], frame["load"])

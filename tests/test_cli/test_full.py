@@ -16,7 +16,7 @@ RUN = ["-t", "load", "-m", "rls"]
 
 @pytest.fixture
 def folder(tmp_path, capsys):
-    """A source, and a model that followed it."""
+    """A source file, and a model trained on it."""
     source = write(mixed(2000), tmp_path / "a.csv")
     outcome(capsys, "run", source, *RUN, "--state", tmp_path / "model.drift")
     return tmp_path
@@ -51,18 +51,18 @@ def require_one_line(done, words):
 
 
 @pytest.mark.parametrize("what", COMMANDS)
-def test_what_cannot_be_printed_is_one_line_and_a_code(folder, what):
+def test_a_full_standard_output_gives_one_line_and_an_exit_code(folder, what):
     require_one_line(shell(folder, f"{COMMANDS[what]} > /dev/full"), "No space left on device")
 
 
 @pytest.mark.parametrize("what", ["a summary", "predictions of a run", "help"])
-def test_so_is_what_a_closed_output_cannot_take(folder, what):
+def test_a_closed_standard_output_gives_one_line_and_an_exit_code(folder, what):
     """All commands share the code that replaces a closed output, so one command of each kind is enough."""
     require_one_line(shell(folder, f"{COMMANDS[what]} >&-"), "Bad file descriptor")
 
 
 @pytest.mark.parametrize("what", ["a summary", "predictions", "learners", "targets", "a model"])
-def test_a_reader_that_left_is_one_line_and_a_code(folder, what):
+def test_a_broken_pipe_gives_one_line_and_an_exit_code(folder, what):
     require_one_line(shell(folder, f"{COMMANDS[what]} | true"), "Broken pipe")
 
 
@@ -73,7 +73,7 @@ def test_a_quiet_run_needs_no_standard_output(folder):
 
 
 def limited(folder, room, *arguments):
-    """Runs where no file can grow beyond a limit, as on a full disk."""
+    """Runs a command in which no file can grow beyond a limit, as on a full disk."""
     return subprocess.run(
         [*MAIN, *map(str, arguments)],
         cwd=folder,
@@ -121,7 +121,7 @@ def test_a_disk_that_fills_up_leaves_a_run_that_can_be_resumed(capsys, folder, n
     assert predictions(folder / name)["row"].to_pylist() == list(range(2000))
 
 
-def test_predictions_on_a_full_disk_leave_nothing(folder):
+def test_predictions_on_a_full_disk_leave_no_file(folder):
     for name in ("out.csv", "out.parquet"):
         done = limited(folder, 3000, "predict", "model.drift", "a.csv", "--out", name)
         assert (done.returncode, done.stderr) == (1, f"driftline predict: {name}: File too large\n")

@@ -10,7 +10,7 @@ LIMIT = 1 << 16
 
 
 def refuse(capsys, folder, name, data, words):
-    """The run must end with 1 and a line that names the file, and leave nothing behind."""
+    """The run must exit with 1 and a line that names the file, and leave no file behind."""
     source = folder / name
     source.write_bytes(data)
     asked = ["--out", folder / "out.csv", "--state", folder / "state", "--report", folder / "report.html"]
@@ -30,11 +30,11 @@ def test_malformed_files_are_refused_with_their_place(capsys, tmp_path, kind):
         refuse(capsys, tmp_path, name, data, words)
 
 
-def test_there_are_more_than_200_of_them():
+def test_there_are_at_least_200_malformed_files():
     assert sum(len(list(kind())) for kind in malformed.KINDS) >= 200
 
 
-def test_lines_without_an_end_are_refused_before_memory_is(capsys, tmp_path, monkeypatch):
+def test_endless_lines_are_refused_before_memory_runs_out(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "LONGEST", LIMIT)
     monkeypatch.setattr(lines, "BLOCK", LIMIT // 4)
     monkeypatch.setattr(lines, "FIRST", LIMIT // 8)
@@ -44,7 +44,7 @@ def test_lines_without_an_end_are_refused_before_memory_is(capsys, tmp_path, mon
 
 @pytest.mark.parametrize("write", [malformed.parquet, malformed.arrow, malformed.stream], ids=lambda write: write.__name__)
 def test_a_flipped_byte_is_refused_or_harmless(capsys, tmp_path, write):
-    """Formats without a checksum cannot tell a damaged number from another; nothing may crash."""
+    """A format without a checksum cannot tell a damaged number from a good one; nothing may crash."""
     whole, rng = bytearray(write(malformed.TABLE)), random.Random(8)
     source = tmp_path / "source"
     for _ in range(40):
@@ -56,6 +56,6 @@ def test_a_flipped_byte_is_refused_or_harmless(capsys, tmp_path, write):
         assert code == 0 or err.startswith(f"driftline run: {source}")
 
 
-def test_a_folder_is_no_source(capsys, tmp_path):
+def test_a_folder_is_refused_as_a_source(capsys, tmp_path):
     code, _, err = call(capsys, "run", tmp_path, "-t", "load")
     assert (code, err) == (1, f"driftline run: {tmp_path}: is a folder, not a file\n")

@@ -17,7 +17,7 @@ DRIFTING = ("pump 1", "pump <4>")
 
 
 def meters(rows=3000, keys=6, seed=0):
-    """Meters with two features, two of which get ten times the noise half-way; some labels and features are missing."""
+    """Meters with two features. Half-way, two meters get ten times the noise. Some labels and features are missing."""
     rng = np.random.default_rng(seed)
     which = rng.integers(0, keys, size=rows)
     frame = pd.DataFrame({"meter": [f"pump <{k}>" if k == 4 else f"pump {k}" for k in which]})
@@ -30,7 +30,7 @@ def meters(rows=3000, keys=6, seed=0):
 
 
 def by_hand(frame, model, level):
-    """A model and an alarm for each key, row by row."""
+    """One model and one alarm per key, row by row."""
     models, alarms, said = {}, {}, []
     for row in frame.itertuples():
         own = models.setdefault(row.meter, model(missing="skip"))
@@ -52,7 +52,7 @@ def arguments(tmp_path, frame, *more):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_predictions_intervals_and_alarms_are_those_of_one_model_a_key(capsys, tmp_path, name):
+def test_predictions_intervals_and_alarms_match_one_model_per_key(capsys, tmp_path, name):
     frame, out, state = meters(), tmp_path / "out.csv", tmp_path / "m.drift"
     given = arguments(tmp_path, frame, "-m", name, "--level", "0.8", "--out", out, "--state", state)
     found = outcome(capsys, *given)
@@ -74,7 +74,7 @@ def test_predictions_intervals_and_alarms_are_those_of_one_model_a_key(capsys, t
         assert fleet[key].predict_one([1.0, 2.0]) == pytest.approx(model.predict_one({"heat": 1.0, "wind": 2.0}), rel=1e-12)
 
 
-def test_what_is_said_of_a_key_follows_from_its_errors(capsys, tmp_path):
+def test_the_figures_of_a_key_follow_from_its_errors(capsys, tmp_path):
     frame, out = meters(), tmp_path / "out.csv"
     found = outcome(capsys, *arguments(tmp_path, frame, "-m", "rls", "--out", out))["keys_with_alarms"]
     table = pd.read_csv(out).assign(error=lambda t: t["target"] - t["prediction"])
@@ -90,7 +90,7 @@ def test_what_is_said_of_a_key_follows_from_its_errors(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["rls", "auto"])
-def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, name):
+def test_a_stopped_run_resumes_with_the_same_bits(capsys, tmp_path, monkeypatch, name):
     given = arguments(tmp_path, meters(), "-m", name, "--level", "0.8", "--save-every", "211")
     for folder in ("whole", "part"):
         (tmp_path / folder).mkdir()
@@ -114,7 +114,7 @@ def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypat
     assert tables[0] == tables[1]
 
 
-def test_the_page_opens_with_the_keys_whose_alarm_went_off(capsys, tmp_path):
+def test_the_report_opens_with_the_keys_whose_alarm_went_off(capsys, tmp_path):
     page = tmp_path / "page.html"
     found = outcome(capsys, *arguments(tmp_path, meters(), "-m", "rls", "--report", page))["keys_with_alarms"]
     text = page.read_text()
@@ -154,7 +154,7 @@ def test_the_next_rows_of_each_key_are_predicted_from_the_state(capsys, tmp_path
 
 
 def with_modes(rows=600):
-    """Meters with a mode in words, and with times; a meter meets modes in an order of its own."""
+    """Meters with a text column of modes, and with times; each meter sees the modes in its own order."""
     frame = meters(rows).drop(columns="wind")
     rng = np.random.default_rng(1)
     frame["mode"] = rng.choice(["eco", "full", "off"], size=rows)
@@ -182,7 +182,7 @@ def test_text_and_times_are_encoded_by_each_model_from_the_rows_of_its_key(capsy
         assert first["said"] == pytest.approx(models[key].predict_one(first[["heat", "mode", "when"]].to_dict()), rel=1e-12)
 
 
-def test_text_that_brings_features_to_models_of_fixed_size_is_refused(capsys, tmp_path):
+def test_text_that_adds_features_to_models_of_fixed_size_is_refused(capsys, tmp_path):
     code, _, said = call(capsys, *arguments(tmp_path, with_modes(), "-m", "rls"))
     assert code == 1
     assert "column 'mode': brings the feature 'mode=" in said
@@ -200,7 +200,7 @@ def test_text_that_brings_features_to_models_of_fixed_size_is_refused(capsys, tm
         (["--drop", "meter"], "meter is the key"),
     ],
 )
-def test_options_that_do_not_go_with_keys_are_refused_by_name(capsys, tmp_path, more, words):
+def test_options_that_conflict_with_keys_are_refused_by_name(capsys, tmp_path, more, words):
     code, _, err = call(capsys, *arguments(tmp_path, meters(50), *more))
     assert (code, words in " ".join(err.split())) == (2, True)
 
@@ -211,7 +211,7 @@ def test_compare_refuses_keys(capsys, tmp_path):
     assert (code, "--key" in err) == (2, True)
 
 
-def test_bad_rows_are_named(capsys, tmp_path):
+def test_errors_name_the_bad_row(capsys, tmp_path):
     frame = meters(50)
     frame.loc[7, "meter"] = None
     code, _, err = call(capsys, *arguments(tmp_path, frame, "-m", "rls"))

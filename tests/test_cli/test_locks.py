@@ -32,7 +32,7 @@ def wait_for(condition, process):
 
 @contextmanager
 def running(arguments, folder):
-    """A run that waits for the rows of a pipe, and holds its files."""
+    """A run that waits for rows from a pipe, and holds its locks."""
     command = [*MAIN, "run", "-", *RUN, *map(str, arguments)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(as_csv(mixed(50)))
@@ -60,14 +60,14 @@ def test_a_second_run_is_refused_and_says_who_holds_the_file(capsys, tmp_path, o
     outcome(capsys, "run", source, *RUN, *arguments)
 
 
-def test_a_link_leads_to_the_same_lock(capsys, tmp_path):
+def test_a_symbolic_link_leads_to_the_same_lock(capsys, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "state")
     with running(["--state", tmp_path / "state"], tmp_path):
         code, _, err = call(capsys, "run", write(mixed(60), tmp_path / "a.csv"), *RUN, "--state", tmp_path / "link")
         assert (code, "in use by process" in err) == (2, True)
 
 
-def test_a_lock_that_was_removed_is_made_again(tmp_path):
+def test_a_removed_lock_is_made_again(tmp_path):
     place = tmp_path / "state"
     with locks.locked("run", {"--state": place}) as confirm:
         atomic.lock_file(place).unlink()
@@ -78,7 +78,7 @@ def test_a_lock_that_was_removed_is_made_again(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_two_runs_after_a_lock_was_removed_the_first_ends_and_writes_nothing(capsys, tmp_path):
+def test_a_run_whose_lock_was_removed_and_taken_by_another_stops_and_writes_nothing(capsys, tmp_path):
     state, out = tmp_path / "state", tmp_path / "out.csv"
     with running(["--state", state, "--out", out], tmp_path) as process:
         for path in tmp_path.glob("*.driftline-lock"):
@@ -94,7 +94,7 @@ def test_of_two_runs_after_a_lock_was_removed_the_first_ends_and_writes_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state"]
 
 
-def test_a_hard_link_is_another_file(capsys, tmp_path):
+def test_a_hard_link_counts_as_another_file(capsys, tmp_path):
     source, state, other = write(mixed(60), tmp_path / "a.csv"), tmp_path / "state", tmp_path / "other"
     outcome(capsys, "run", source, *RUN, "--state", state)
     os.link(state, other)
@@ -104,7 +104,7 @@ def test_a_hard_link_is_another_file(capsys, tmp_path):
     assert state.read_bytes() == before != other.read_bytes()
 
 
-def test_predictions_are_not_written_to_a_file_that_a_run_writes(capsys, tmp_path):
+def test_predict_refuses_to_write_to_a_file_that_a_run_writes(capsys, tmp_path):
     source, model, out = write(mixed(60), tmp_path / "a.csv"), tmp_path / "model", tmp_path / "out.csv"
     outcome(capsys, "run", source, *RUN, "--state", model)
     with running(["--out", out], tmp_path):
@@ -127,7 +127,7 @@ def test_a_killed_run_leaves_no_lock(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "state"]
 
 
-def test_a_lock_that_is_removed_by_its_holder_while_it_is_opened_is_taken_anew(tmp_path, monkeypatch):
+def test_a_lock_removed_by_its_holder_while_it_is_opened_is_made_again(tmp_path, monkeypatch):
     place, lock, removed = tmp_path / "state", atomic.lock, []
 
     def late(handle):
@@ -144,7 +144,7 @@ def test_a_lock_that_is_removed_by_its_holder_while_it_is_opened_is_taken_anew(t
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_holder_that_has_not_said_who_it_is_is_another_process(tmp_path):
+def test_the_holder_of_an_unreadable_lock_is_reported_as_another_process(tmp_path):
     place = tmp_path / "state"
     with locks.locked("run", {"--state": place}):
         for text in ("", "{}", "[]", "\0"):
@@ -153,7 +153,7 @@ def test_a_holder_that_has_not_said_who_it_is_is_another_process(tmp_path):
                 pass
 
 
-def test_where_there_are_no_locks_a_run_goes_on_and_says_so(capsys, tmp_path, monkeypatch):
+def test_a_run_without_file_locks_continues_and_warns(capsys, tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -165,8 +165,8 @@ def test_where_there_are_no_locks_a_run_goes_on_and_says_so(capsys, tmp_path, mo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out.csv"]
 
 
-def test_of_two_runs_that_begin_at_once_one_is_refused_or_waits_its_turn(tmp_path):
-    """Whatever the order, every run that ends well leaves whole files."""
+def test_of_two_runs_started_together_one_is_refused_or_runs_second(tmp_path):
+    """Whatever the order, every run that succeeds leaves complete files."""
     source = write(mixed(400), tmp_path / "a.csv")
     arguments = ["run", source, *RUN, "--state", tmp_path / "state", "--out", tmp_path / "out.csv", "--save-every", "10"]
     command = [*MAIN, *map(str, arguments)]

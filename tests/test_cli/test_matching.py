@@ -16,7 +16,7 @@ from tests.test_cli.test_resume import StopAt, parts
 
 
 def orders(rows=300, seed=0):
-    """Orders with two features, of which the second is a text; each is delivered some hours later, in another order."""
+    """Orders with a number and a text as features. Each is delivered some hours later, in another order."""
     rng = np.random.default_rng(seed)
     frame = pd.DataFrame({"order": [f"o {t}" for t in range(rows)], "hour": np.arange(rows, dtype=float)})
     frame["items"] = rng.integers(1, 9, size=rows).astype(float)
@@ -27,7 +27,7 @@ def orders(rows=300, seed=0):
 
 
 def in_one_file(frame):
-    """Orders and deliveries as rows of one file, in the order of time; of the same time, orders first."""
+    """Orders and deliveries as rows of one file, sorted by time; at the same time, orders come first."""
     asked = frame.assign(days=np.nan, at=frame["hour"], kind=0)
     told = frame.assign(items=np.nan, where=None, at=frame["came"], kind=1)
     rows = pd.concat([asked, told]).sort_values(["at", "kind"], kind="stable")
@@ -35,7 +35,7 @@ def in_one_file(frame):
 
 
 def plainly(frame, model, level, before=np.inf):
-    """The same events told to a Pending by hand, but for labels that do not come before some time."""
+    """Passes the same events to a Pending by hand, except labels that do not arrive before the time ``before``."""
     pending, said, told, labels, known_at = dl.Pending(model), [], [], [], []
     for row in in_one_file(frame).itertuples():
         if row.at >= before and not np.isnan(row.days):
@@ -49,8 +49,8 @@ def plainly(frame, model, level, before=np.inf):
         else:
             asked = next(number for number, s in enumerate(said) if s[0] == row.order)
             known = labels[: known_at[asked]]
-            beside = (known[-1], np.mean(known)) if known else (np.nan, np.nan)
-            told.append((row.days, *said[asked][1:], pending._tickets[row.order].labels, *beside))
+            baselines = (known[-1], np.mean(known)) if known else (np.nan, np.nan)
+            told.append((row.days, *said[asked][1:], pending._tickets[row.order].labels, *baselines))
             labels.append(row.days)
             pending.learn_one(row.order, row.days)
     return pending, pd.DataFrame(said, columns=["id", "prediction", "lower", "upper"]), np.array(told)
@@ -71,11 +71,11 @@ OPTIONS = ["-t", "days", "--id", "order", "--time", "at", "--level", "0.8"]
 
 @pytest.mark.parametrize("separate", [False, True])
 @pytest.mark.parametrize("name", ["rls", "auto"])
-def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
+def test_labels_by_id_are_learned_as_in_a_plain_loop(capsys, tmp_path, name, separate):
     frame, out, state = orders(), tmp_path / "out.csv", tmp_path / "m.drift"
     found = outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--out", out, "--state", state)
     model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
-    before = frame["hour"].iloc[-1] if separate else np.inf  # labels in a file of their own wait for a later row
+    before = frame["hour"].iloc[-1] if separate else np.inf  # labels in a separate file wait for a later row
     pending, expected, told = plainly(frame, model, 0.8, before)
     table = pd.read_csv(out)
     assert table["id"].tolist() == expected["id"].tolist()
@@ -96,8 +96,8 @@ def test_labels_by_id_are_learned_as_by_hand(capsys, tmp_path, name, separate):
     assert found["model"] == repr(pending.learner)
 
 
-def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
-    """Labels that are added later are told to rows that were predicted by an earlier process."""
+def test_rows_whose_labels_have_not_arrived_wait_in_the_state(capsys, tmp_path):
+    """Labels added later reach rows that an earlier process predicted."""
     frame, state, out = orders(100), tmp_path / "m.drift", tmp_path / "out.jsonl"
     frame["came"] = np.minimum(frame["came"], 98)
     arguments = ["run", *files(tmp_path, frame, True), *OPTIONS, "-m", "rls", "--state", state, "--resume", "--out", out]
@@ -120,7 +120,7 @@ def test_rows_whose_labels_have_not_come_wait_in_the_state(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, separate):
+def test_a_stopped_run_resumes_with_the_same_bits(capsys, tmp_path, monkeypatch, separate):
     frame = orders()
     arguments = ["run", *files(tmp_path, frame, separate), *OPTIONS, "-m", "auto", "--save-every", "41"]
     (tmp_path / "whole").mkdir()
@@ -138,7 +138,7 @@ def test_a_run_that_stops_goes_on_with_the_same_bits(capsys, tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_a_run_that_is_killed_goes_on_with_the_same_bits(tmp_path, separate):
+def test_a_killed_run_resumes_with_the_same_bits(tmp_path, separate):
     source = [str(part) for part in files(tmp_path, orders(), separate)]
     (tmp_path / "whole").mkdir()
     arguments = ["run", *source, *OPTIONS, "-m", "rls", "--save-every", "20", "--quiet"]
@@ -164,7 +164,7 @@ def test_a_row_with_features_and_label_is_predicted_and_learned_at_once(capsys, 
 
 
 @pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
-def test_a_piece_of_labels_alone_is_learned(capsys, tmp_path, ending):
+def test_a_block_with_only_labels_is_learned(capsys, tmp_path, ending):
     source, out, state = tmp_path / "a.csv", tmp_path / f"out{ending}", tmp_path / "m.drift"
     arguments = ["run", source, "-t", "y", "--id", "id", "-m", "rls", "--out", out, "--state", state, "--resume"]
     pieces = ["id,x,where,y\nA,1,here,\nB,2,there,\n", "A,,,3\nB,,,4\n", "C,5,here,\n"]
@@ -182,7 +182,7 @@ def test_a_piece_of_labels_alone_is_learned(capsys, tmp_path, ending):
     np.testing.assert_allclose(table["prediction"].to_numpy(), [0.0, 0.0, model.predict_one(rows[2])], rtol=1e-12)
 
 
-def test_a_file_that_begins_with_a_piece_of_rows_and_ends_with_one_of_labels_goes_in_small_pieces(capsys, tmp_path):
+def test_all_rows_first_and_all_labels_last_are_learned_in_small_blocks(capsys, tmp_path):
     rows = [f"{t},{t % 7}," for t in range(120)]
     labels = [f"{t},,{3 * (t % 7)}" for t in range(120)]
     (tmp_path / "a.csv").write_text("\n".join(["id,x,y", *rows, *labels]) + "\n")
@@ -191,8 +191,8 @@ def test_a_file_that_begins_with_a_piece_of_rows_and_ends_with_one_of_labels_goe
     assert (found["labels_learned"], found["rows_waiting"]) == (120, 0)
 
 
-def test_rows_added_later_are_not_predicted_with_labels_of_their_future(capsys, tmp_path):
-    """Day by day comes to the same as one run: labels later than the last row wait for a later one."""
+def test_rows_added_later_are_not_predicted_with_labels_from_their_future(capsys, tmp_path):
+    """Resuming day by day equals one run: labels later than the last row wait until a later row arrives."""
     frame, out, state = orders(200), tmp_path / "out.csv", tmp_path / "m.drift"
     arguments = ["run", *files(tmp_path, frame, True), *OPTIONS, "-m", "rls"]
     whole = outcome(capsys, *arguments, "--out", tmp_path / "whole.csv")
@@ -222,7 +222,7 @@ def test_labels_added_later_must_not_go_back_in_time(capsys, tmp_path):
     assert (code, "labels.csv, line 3: goes back in time" in err) == (1, True)
 
 
-def test_rows_that_are_let_go_are_forgotten_by_the_baselines_too(capsys, tmp_path, monkeypatch):
+def test_dropped_rows_are_forgotten_by_the_baselines_too(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "Pending", functools.partial(dl.Pending, most=2))
     rows = ["a,1,", "b,2,", "c,3,", "d,4,", "c,,6", "d,,8", "e,5,", "e,,10"]
     (tmp_path / "a.csv").write_text("\n".join(["id,x,y", *rows]) + "\n")
@@ -262,7 +262,7 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
         (ROWS + "c,1,7,\n", "id,at,y\na,3,1\n", "a.csv, line 4: goes back in time"),
     ],
 )
-def test_ids_that_do_not_fit_are_named_by_their_place(capsys, tmp_path, rows, labels, words):
+def test_errors_about_ids_and_labels_name_the_line(capsys, tmp_path, rows, labels, words):
     (tmp_path / "a.csv").write_text(rows)
     more = []
     if labels is not None:
@@ -286,14 +286,14 @@ def test_ids_that_do_not_fit_are_named_by_their_place(capsys, tmp_path, rows, la
         (["--id", "y"], "y is the id: it cannot be the target"),
     ],
 )
-def test_options_that_do_not_go_together_are_refused(capsys, tmp_path, more, words):
+def test_conflicting_options_are_refused(capsys, tmp_path, more, words):
     (tmp_path / "a.csv").write_text(ROWS)
     code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", *more)
     assert code == 2
     assert words in " ".join(err.split())
 
 
-def test_compare_takes_labels_in_their_own_rows(capsys, tmp_path):
+def test_compare_refuses_labels_in_separate_rows(capsys, tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
     code, _, err = call(capsys, "compare", tmp_path / "a.csv", "-t", "y", "--id", "id")
     assert (code, "compare needs each label in its own row" in " ".join(err.split())) == (2, True)

@@ -16,7 +16,7 @@ from tests.test_cli.tables import mixed, write
 
 @pytest.fixture
 def trained(capsys, tmp_path):
-    """A state of a run over the first 400 rows, and a file of the others."""
+    """The state of a run over the first 400 rows, and a file of the other rows."""
     table = mixed()
     source, state = write(table.slice(0, 400), tmp_path / "a.csv"), tmp_path / "model.drift"
     assert call(capsys, "run", source, "-t", "load", "-m", "kalman", "--state", state, "--quiet")[0] == 0
@@ -50,7 +50,7 @@ def test_predict_gives_the_models_predictions_and_learns_nothing(capsys, tmp_pat
     assert state.read_bytes() == before
 
 
-def test_predict_knows_a_model_that_was_saved_from_python(capsys, tmp_path):
+def test_predict_reads_a_model_saved_from_python(capsys, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 2))
     model = dl.RLS()
@@ -67,15 +67,15 @@ def test_predict_knows_a_model_that_was_saved_from_python(capsys, tmp_path):
     assert "there is no column 'a'" in err
 
 
-def test_predict_is_silent_where_scikit_learn_is_in_use(capsys, tmp_path, trained):
-    """It would have the model warn of rows without names, which are in their order here."""
+def test_predict_is_silent_if_scikit_learn_is_imported(capsys, tmp_path, trained):
+    """scikit-learn would make the model warn about rows without names, which are in order here."""
     pytest.importorskip("sklearn.utils.validation")
     state, rest = trained
     out = tmp_path / "out.csv"
     assert call(capsys, "predict", state, write(rest, tmp_path / "b.csv"), "--out", out)[0::2] == (0, "")
 
 
-def test_predict_knows_a_model_without_names(capsys, tmp_path):
+def test_predict_reads_a_model_without_feature_names(capsys, tmp_path):
     X = np.random.default_rng(0).normal(size=(50, 2))
     model = dl.RLS().fit(X, X.sum(axis=1))
     model.save(tmp_path / "m")
@@ -88,7 +88,7 @@ def test_predict_knows_a_model_without_names(capsys, tmp_path):
     assert (code, "3 columns of numbers, the model learned from 2" in err) == (1, True)
 
 
-def test_a_column_that_is_gone_or_holds_something_else_is_refused(capsys, tmp_path, trained):
+def test_a_missing_column_or_one_of_another_type_is_refused(capsys, tmp_path, trained):
     state, rest = trained
     code, _, err = call(capsys, "predict", state, write(rest.drop_columns(["wind"]), tmp_path / "b.parquet"))
     assert (code, "there is no column 'wind', which the model learned from" in err) == (1, True)
@@ -117,7 +117,7 @@ def test_inspect_shows_weights_by_name_memory_and_certificate(capsys, trained):
 
 @pytest.mark.parametrize("content", [b"", b"garbage", None])
 @pytest.mark.parametrize("command", ["inspect", "predict"])
-def test_what_is_no_model_is_refused(capsys, tmp_path, command, content):
+def test_a_file_that_is_not_a_model_is_refused(capsys, tmp_path, command, content):
     path = tmp_path / "m"
     if content is not None:
         path.write_bytes(content)
@@ -127,7 +127,7 @@ def test_what_is_no_model_is_refused(capsys, tmp_path, command, content):
     assert err.startswith(f"driftline {command}: ")
 
 
-def test_compare_gives_each_learner_the_figures_of_its_own_run(capsys, tmp_path):
+def test_compare_gives_each_learner_the_scores_of_its_own_run(capsys, tmp_path):
     source = write(mixed(), tmp_path / "a.csv")
     arguments = [source, "-t", "load", "--models", "kalman,rls", "-s", "rls.forgetting=0.9", "--delay", 2]
     code, out, err = call(capsys, "compare", *arguments, "--json")
@@ -142,7 +142,7 @@ def test_compare_gives_each_learner_the_figures_of_its_own_run(capsys, tmp_path)
         assert rows["(running mean)"]["rmse"] == pytest.approx(alone["running_mean_rmse"])
 
 
-def test_a_learner_that_refuses_rows_is_out_and_the_others_go_on(capsys, tmp_path):
+def test_a_learner_that_refuses_rows_drops_out_and_the_others_continue(capsys, tmp_path):
     rng = np.random.default_rng(0)
     x = 1000 * rng.normal(size=300)
     source = write(pa.table({"x": x, "y": x + rng.normal(size=300)}), tmp_path / "a.csv")
@@ -162,7 +162,7 @@ def test_a_learner_that_refuses_rows_is_out_and_the_others_go_on(capsys, tmp_pat
         (["--models", "rls", "-s", "kalman.noise=0.9"], "--set takes model.name=value, with one of rls"),
     ],
 )
-def test_wrong_comparisons_end_with_2(capsys, tmp_path, arguments, words):
+def test_invalid_comparisons_exit_with_2(capsys, tmp_path, arguments, words):
     code, _, err = call(capsys, "compare", write(mixed(20), tmp_path / "a.csv"), "-t", "load", *arguments)
     assert code == 2
     assert words in " ".join(err.split())
@@ -187,8 +187,8 @@ def test_models_lists_the_registry(capsys):
     assert call(capsys, "models", "rsl")[0] == 2
 
 
-def test_a_model_of_frames_with_text_and_dates_predicts_files(capsys, tmp_path):
-    """It was saved from Python, and encodes the columns of the file itself; a text that it never met counts for nothing."""
+def test_a_model_trained_on_frames_with_text_and_dates_predicts_files(capsys, tmp_path):
+    """The model was saved from Python, and encodes the file's columns itself; an unknown text has no effect."""
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({
         "code": rng.choice(["007", "042"], 200),

@@ -1,4 +1,4 @@
-"""Rows that ``forecast`` takes for the next ones though their times say otherwise."""
+"""``forecast`` warns about rows whose times do not look like the next ones."""
 
 import numpy as np
 import pytest
@@ -24,12 +24,12 @@ IRREGULAR = np.cumsum(np.tile([1.0, 0.25, 3.0, 0.5], 100))
         (WORKING_DAYS, [3, 1, 1], None),
         (WORKING_DAYS, [1, 1, 3], None),
         (WORKING_DAYS, [1, 1, 5], "the row at {1} is followed by one at {2}, but rows were closer together so far"),
-        (IRREGULAR, [0.125, 1.0, 0.5], None),  # a single short distance is nothing unusual
+        (IRREGULAR, [0.125, 1.0, 0.5], None),  # a single short gap is not unusual
         (IRREGULAR, [0.125, 0.125, 0.5], "the rows are closer together than the last ones learned"),
     ],
 )
-def test_another_spacing_inside_the_file_is_noticed(capsys, tmp_path, past, steps, words, dates):
-    """Each row is forecast one step after the row before, whatever its time; the spacing is that of the last ten steps."""
+def test_a_change_of_spacing_inside_the_file_causes_a_warning(capsys, tmp_path, past, steps, words, dates):
+    """Each row is forecast one step after the row before, whatever its time. The last ten steps give the usual spacing."""
     frame = series().assign(when=timed(past, dates))
     state = trained(capsys, tmp_path, frame, "--time", "when")
     times = past[-1] + np.cumsum(steps)

@@ -76,8 +76,8 @@ def test_an_output_that_is_the_source_is_refused(capsys, tmp_path, option, way):
         refuse(capsys, tmp_path, f"SOURCE and {option} are the same file", *run(one, option, another))
 
 
-def test_outputs_that_will_be_one_file_are_refused(capsys, tmp_path):
-    """Neither exists yet: their paths tell."""
+def test_outputs_that_would_be_the_same_file_are_refused(capsys, tmp_path):
+    """Neither file exists yet, so their paths are compared."""
     source = write(mixed(50), tmp_path / "a.csv")
     (tmp_path / "link.html").symlink_to(tmp_path / "state.csv")
     outputs = ["--out", tmp_path / "state.csv"]
@@ -104,7 +104,7 @@ def test_predict_refuses_to_write_over_its_model_and_its_source(capsys, tmp_path
         ("> out.csv", "a.csv --out out.csv", "--out and the standard output are the same file"),
     ],
 )
-def test_redirected_streams_are_files_like_others(tmp_path, redirection, arguments, words):
+def test_redirected_streams_count_as_files(tmp_path, redirection, arguments, words):
     source = write(mixed(50), tmp_path / "a.csv")
     before = source.read_bytes()
     command = f"{sys.executable} -c 'from driftline.cli import main; main()' run {arguments} -t load -m rls {redirection}"
@@ -124,7 +124,7 @@ def test_an_output_that_is_a_link_is_written_where_it_points(capsys, tmp_path, e
     for option, name in outputs.items():
         (tmp_path / name).symlink_to(there / name)
         arguments += [option, tmp_path / name]
-    for _ in range(2):  # the second time over what the first wrote
+    for _ in range(2):  # the second run replaces the files of the first
         outcome(capsys, *arguments)
         assert all((tmp_path / name).is_symlink() for name in outputs.values())
         assert sorted(files(there)) == sorted(outputs.values())
@@ -133,7 +133,7 @@ def test_an_output_that_is_a_link_is_written_where_it_points(capsys, tmp_path, e
 
 
 def test_the_names_of_temporary_files_are_refused(capsys, tmp_path):
-    """A run would remove its own source as something that a killed run left."""
+    """Otherwise a run would remove its own source as a leftover of a killed run."""
     out = tmp_path / "out.csv"
     source = write(mixed(50), tmp_path / "a.csv")
     left = source.rename(atomic.temporary(out, atomic.new_token()))
@@ -144,7 +144,7 @@ def test_the_names_of_temporary_files_are_refused(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r", "r.html.gz", "r.csv"])
-def test_a_report_that_is_no_page_is_refused_before_any_work(capsys, tmp_path, name):
+def test_a_report_without_an_html_suffix_is_refused_before_any_work(capsys, tmp_path, name):
     code, out, err = call(capsys, *run(tmp_path / "absent.csv", "--report", tmp_path / name))
     assert (code, out) == (2, "")
     assert "--report must end in .html, .htm" in " ".join(err.split())
@@ -152,12 +152,12 @@ def test_a_report_that_is_no_page_is_refused_before_any_work(capsys, tmp_path, n
 
 
 @pytest.mark.parametrize("name", ["r.HTML", "r.htm"])
-def test_a_page_may_have_either_ending(capsys, tmp_path, name):
+def test_a_report_may_have_either_html_suffix(capsys, tmp_path, name):
     outcome(capsys, *run(write(mixed(50), tmp_path / "a.csv"), "--report", tmp_path / name))
     assert (tmp_path / name).read_text().startswith("<!doctype html>")
 
 
-def test_an_output_that_is_no_regular_file_is_refused(capsys, tmp_path):
+def test_an_output_that_is_not_a_regular_file_is_refused(capsys, tmp_path):
     source = write(mixed(50), tmp_path / "a.csv")
     os.mkfifo(tmp_path / "pipe.csv")
     (tmp_path / "null.csv").symlink_to(os.devnull)
@@ -167,7 +167,7 @@ def test_an_output_that_is_no_regular_file_is_refused(capsys, tmp_path):
 
 
 def test_killed_runs_without_a_state_leave_one_file_at_most(tmp_path):
-    """They cannot be resumed: the next run removes what is left of the last."""
+    """Such runs cannot be resumed: the next run removes what the last one left."""
     command = [*MAIN, *map(str, run("-", "--out", tmp_path / "out.csv"))]
     for _ in range(3):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

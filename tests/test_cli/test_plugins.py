@@ -16,7 +16,7 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def offered(monkeypatch, *points):
-    """A command line with a command of its own and those of some entry points."""
+    """A command line with one command of its own and those of the given entry points."""
     monkeypatch.setattr(plugins, "entry_points", lambda group: [point for point in points if point.group == group])
     app = typer.Typer()
     app.command("own")(lambda: typer.echo("own"))

@@ -1,4 +1,4 @@
-"""``predict``: which rows it takes, how far ahead they are, and what it says about that."""
+"""``predict``: which rows it accepts, how far ahead they are, and its warnings about that."""
 
 import numpy as np
 import pandas as pd
@@ -25,8 +25,8 @@ def cells(text):
 
 
 @pytest.mark.parametrize("delay", [0, 5])
-def test_each_row_is_predicted_as_so_many_rows_ahead(capsys, tmp_path, delay):
-    """Auto's lags count from the row that is predicted; the interval of the first row alone was earned."""
+def test_each_row_is_predicted_at_its_distance_from_the_last_known_label(capsys, tmp_path, delay):
+    """Auto's lags count from the predicted row. Only the first row has an interval."""
     frame = series()
     state = trained(capsys, tmp_path, frame[:390], "--delay", delay)
     frame[390:].to_csv(tmp_path / "future.csv", index=False)
@@ -75,7 +75,7 @@ def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsy
         (["--key", "meter", "-m", "rls", "--level", 0.9], 0.9, "some keys have several rows"),
     ],
 )
-def test_rows_further_ahead_are_said_to_be_worse_if_they_are(capsys, tmp_path, more, level, words):
+def test_a_warning_says_that_rows_further_ahead_are_worse_if_they_are(capsys, tmp_path, more, level, words):
     frame = series().assign(meter=np.arange(400) % 3)
     frame["load"] = frame["load"].round() if "classify" in more else frame["load"]
     state = trained(capsys, tmp_path, frame[:380], *more)
@@ -102,7 +102,7 @@ def test_rows_further_ahead_are_said_to_be_worse_if_they_are(capsys, tmp_path, m
         (np.arange(400) // 2, [199, 200], None),  # two rows have the same time
     ],
 )
-def test_rows_that_were_learned_are_refused(capsys, tmp_path, past, times, row, dates):
+def test_rows_that_were_already_learned_are_refused(capsys, tmp_path, past, times, row, dates):
     frame = series().assign(when=timed(past, dates))
     state = trained(capsys, tmp_path, frame, "-m", "rls", "--time", "when")
     future, out = tmp_path / "future.csv", tmp_path / "out.csv"
@@ -131,7 +131,7 @@ def test_times_of_another_kind_are_refused(capsys, tmp_path):
 @pytest.mark.parametrize("name", ["rls", "auto"])
 @pytest.mark.parametrize("separate", [False, True])
 def test_rows_with_ids_are_independent(capsys, tmp_path, name, separate):
-    """Each has its id and the interval of a row whose label is as late as usual; order and times do not matter."""
+    """Each row has its id, and the interval of a row whose label is as late as usual; order and times do not matter."""
     frame, state = orders(), tmp_path / "m.drift"
     outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--state", state)
     fresh = pd.DataFrame(
@@ -155,7 +155,7 @@ def test_rows_with_ids_are_independent(capsys, tmp_path, name, separate):
     assert np.isfinite(table["upper"]).all()
 
 
-def test_rows_that_only_bring_labels_are_not_predicted(capsys, tmp_path):
+def test_rows_that_hold_only_a_label_are_not_predicted(capsys, tmp_path):
     """As in a run with ids."""
     state, new = tmp_path / "m.drift", tmp_path / "new.csv"
     outcome(capsys, "run", *files(tmp_path, orders(), False), *OPTIONS, "-m", "rls", "--state", state)

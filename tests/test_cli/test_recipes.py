@@ -17,7 +17,7 @@ BLOCKS = re.compile(r"```(shell|python)\n(.*?)```", re.DOTALL)
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The files that the recipes speak of."""
+    """The files that the recipes use."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(7)
     when = pd.date_range("2026-01-01", periods=300, freq="h")

@@ -23,7 +23,7 @@ CHAINS = {
     "keys": ["a.csv", "out.csv", "-m", "rls", "--key", "on", "--drop", "where", "--level", "0.9"],
     "pipe of lines": ["a.jsonl", "out.csv", "-m", "nlms"],
 }
-REPORTED = {"csv", "keys"}  # chains that gather a report too, which takes longer
+REPORTED = {"csv", "keys"}  # chains that also write a report, which takes longer
 KILLED = """
 import os, sys
 from driftline import cli
@@ -38,11 +38,11 @@ def replace(old, new):
 os.replace = replace
 cli.main(sys.argv[3:])
 """
-KILLS = 9  # of each chain, at least: more than 50 together
+KILLS = 9  # at least, for each chain: more than 50 together
 
 
 def parts(path):
-    """All that a state holds, but the random name of the temporary file."""
+    """Everything in a state, except the random name of the temporary file."""
     model, extra = model_file.load_with_extra(path)
     assert atomic.is_token(extra.plain["written"].pop("token"))
     return model.to_bytes(), extra
@@ -87,10 +87,8 @@ def test_a_run_that_is_killed_at_random_and_resumed_ends_as_one_that_never_stopp
 
 
 @pytest.mark.parametrize(("killed_at", "time"), [("state", 1), ("state", 3), ("page.html", 1), ("out.csv", 1)])
-def test_a_run_that_is_killed_between_writing_a_file_and_moving_it_leaves_nothing_for_ever(
-    capsys, tmp_path, killed_at, time
-):
-    """The third state speaks of all rows, as the second did: a run that goes on then has no row to learn and to save."""
+def test_a_run_killed_between_writing_a_file_and_moving_it_leaves_nothing_once_resumed(capsys, tmp_path, killed_at, time):
+    """The third state covers all rows, as the second did: the resumed run has no row to learn and nothing to save."""
     source = write(mixed(600), tmp_path / "a.csv")
     arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "300", "--resume"]
     for option, name in {"--out": "out.csv", "--state": "state", "--report": "page.html"}.items():
@@ -119,7 +117,7 @@ class StopAt:
 
 
 @pytest.mark.parametrize("model", [name for name in registry.regressors() if name not in ("averaged",)])
-def test_every_learner_stops_and_goes_on_with_the_same_bits(capsys, tmp_path, monkeypatch, model):
+def test_every_learner_stops_and_resumes_with_the_same_bits(capsys, tmp_path, monkeypatch, model):
     source = write(mixed(400), tmp_path / "a.parquet")
     settings = ["-s", "norm=10"] if model == "eg" else []
     arguments = ["run", source, "-t", "load", "-m", model, *settings, "--save-every", "37", "--drop", "when"]
@@ -136,7 +134,7 @@ def test_every_learner_stops_and_goes_on_with_the_same_bits(capsys, tmp_path, mo
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_finished_run_is_not_changed_by_going_on(capsys, tmp_path, ending):
+def test_a_finished_run_is_not_changed_by_resuming(capsys, tmp_path, ending):
     source, out, state = write(mixed(), tmp_path / "a.csv"), tmp_path / f"out.{ending}", tmp_path / "state"
     arguments = ["run", source, "-t", "load", "-m", "rls", "--out", out, "--state", state, "--resume"]
     first = outcome(capsys, *arguments)
@@ -147,7 +145,7 @@ def test_a_finished_run_is_not_changed_by_going_on(capsys, tmp_path, ending):
     assert again["rmse"] == first["rmse"]
 
 
-def test_the_report_of_a_finished_run_is_written_again_only_where_it_is_absent_or_old(capsys, tmp_path):
+def test_the_report_of_a_finished_run_is_written_again_only_if_it_is_missing_or_old(capsys, tmp_path):
     source, page, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "page.html", tmp_path / "state"
     arguments = ["run", source, "-t", "load", "-m", "crrls", "--report", page, "--state", state, "--resume"]
     outcome(capsys, *arguments)
@@ -186,7 +184,7 @@ def test_rows_that_were_added_to_the_file_are_learned_on_resuming(capsys, tmp_pa
         (["-t", "load", "--drop", "on"], "with no --drop, not --drop on"),
     ],
 )
-def test_a_state_of_other_options_is_refused(capsys, tmp_path, changes, words):
+def test_a_state_saved_with_other_options_is_refused(capsys, tmp_path, changes, words):
     source, state = write(mixed(), tmp_path / "a.csv"), tmp_path / "state"
     outcome(capsys, "run", source, "-t", "load", "-m", "rls", "--state", state)
     before = state.read_bytes()
@@ -197,7 +195,7 @@ def test_a_state_of_other_options_is_refused(capsys, tmp_path, changes, words):
     assert state.read_bytes() == before
 
 
-def test_a_state_of_another_source_is_refused(capsys, tmp_path):
+def test_a_state_saved_from_another_source_is_refused(capsys, tmp_path):
     state = tmp_path / "state"
     outcome(capsys, "run", write(mixed(), tmp_path / "a.csv"), "-t", "load", "-m", "rls", "--state", state)
     other = write(mixed(seed=4), tmp_path / "b.csv")
@@ -237,13 +235,13 @@ def test_predictions_that_were_changed_are_not_resumed(capsys, tmp_path):
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("found", ["predictions", "anything", "nothing"])
 @pytest.mark.parametrize("part", ["", ".part"])
-def test_a_run_does_not_go_on_in_another_file(capsys, tmp_path, ending, found, part):
-    """Cutting it off where the predictions ended would destroy what it holds."""
+def test_a_run_does_not_resume_into_another_file(capsys, tmp_path, ending, found, part):
+    """Truncating that file where the predictions ended would destroy its contents."""
     source, state = write(mixed().slice(0, 300), tmp_path / "a.csv"), tmp_path / "state"
     arguments = ["run", source, "-t", "load", "-m", "rls", "--out", tmp_path / f"out.{ending}"]
     outcome(capsys, *arguments, "--state", state)
     other = tmp_path / f"other.{ending}"
-    if found == "predictions":  # of another learner, and more of them
+    if found == "predictions":  # more of them, from another learner
         call(capsys, "run", write(mixed(), tmp_path / "b.csv"), "-t", "load", "-m", "lms", "--out", other)
         other.rename(f"{other}{part}")
     elif found == "anything":
@@ -275,7 +273,7 @@ def test_the_state_is_a_model_that_load_opens(capsys, tmp_path):
     assert model.n_seen_ + model.n_skipped_ == 600
 
 
-def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_rows_resumed(capsys, tmp_path):
+def test_another_compressed_file_is_refused_and_one_with_more_rows_is_resumed(capsys, tmp_path):
     source, state = write(mixed().slice(0, 300), tmp_path / "a.csv.gz"), tmp_path / "state"
     arguments = ["-t", "load", "-m", "rls", "--state", state, "--resume"]
     outcome(capsys, "run", source, *arguments)
@@ -284,8 +282,8 @@ def test_another_packed_file_of_the_same_columns_is_refused_and_one_with_more_ro
     assert outcome(capsys, "run", write(mixed(), source), *arguments)["resumed_at"] == 300
 
 
-def test_decimal_commas_are_known_again(capsys, tmp_path):
-    """When a run goes on, and when rows are predicted, whose file may be written otherwise."""
+def test_decimal_commas_are_remembered(capsys, tmp_path):
+    """This matters when a run resumes, and when rows are predicted from a file that may be written differently."""
     lines = [f"{t % 7},{t % 10};{t % 7 * 2 + 1},25" for t in range(100)]
     source, state, out = tmp_path / "a.csv", tmp_path / "state", tmp_path / "out.csv"
     run = ["run", source, "-t", "y", "-m", "rls", "--state", state, "--out", out, "--resume"]
@@ -309,7 +307,7 @@ def test_decimal_commas_are_known_again(capsys, tmp_path):
 
 @pytest.mark.parametrize("resume", [[], ["--resume"]])
 @pytest.mark.parametrize("kind", ["notes", "model", "parquet"])
-def test_a_file_that_is_no_state_is_never_written_over(capsys, tmp_path, kind, resume):
+def test_a_file_that_is_not_a_state_is_never_overwritten(capsys, tmp_path, kind, resume):
     source, state = write(mixed(50), tmp_path / "a.csv"), tmp_path / "precious"
     if kind == "notes":
         state.write_text("what I found out\n")
@@ -349,8 +347,8 @@ def test_a_state_that_is_not_resumed_and_an_empty_file_are_replaced(capsys, tmp_
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
-def test_a_run_goes_on_with_dates_as_they_were_written(capsys, tmp_path, monkeypatch, name):
-    """The first of them comes late, and those after the stop leave open whether the day comes first."""
+def test_a_resumed_run_keeps_the_format_of_dates(capsys, tmp_path, monkeypatch, name):
+    """The first date comes late, and those after the stop do not show whether the day comes first."""
     written = [None] * 30 + ["31/12/2025"] * 30 + ["01/02/2026"] * 40
     source = write(pa.table({"when": written, "x": np.arange(100.0) % 7, "load": np.arange(100.0) % 5}), tmp_path / name)
     arguments = ["run", source, "-t", "load", "-m", "rls", "--save-every", "7"]

@@ -19,7 +19,7 @@ FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.feather", "a.arrows",
 
 
 def plainly(table, model, *, delay=0, level=None):
-    """The run again, row by row from Python's own values: mappings of the features by the documented rules."""
+    """Repeats the run row by row, with mappings of features built by the documented rules."""
     last, seen, waiting, out = 0.0, set(), [], []
     for row in table.to_pylist():
         x, y = {}, row.pop("load")
@@ -84,13 +84,13 @@ def test_every_output_holds_the_same_numbers(capsys, tmp_path, ending):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted({"a.csv", "expected.csv", out.name})
 
 
-def test_the_figures_are_those_of_the_predictions(capsys, tmp_path):
+def test_the_scores_follow_from_the_predictions(capsys, tmp_path):
     source, out = write(mixed(), tmp_path / "a.parquet"), tmp_path / "out.parquet"
     found = outcome(capsys, "run", source, "-t", "load", "--out", out, "--level", 0.9, "--delay", 2)
     table = predictions(out).to_pandas()
     late = table.target.shift(3)
     known = table.dropna()
-    known = known[late.ffill().notna()[known.index]]  # none counts before the first label is known
+    known = known[late.ffill().notna()[known.index]]  # no row counts before the first label is known
     assert found["rows_scored"] == len(known)
     assert found["rmse"] == pytest.approx(((known.target - known.prediction) ** 2).mean() ** 0.5)
     assert found["mae"] == pytest.approx((known.target - known.prediction).abs().mean())
@@ -106,7 +106,7 @@ def test_the_figures_are_those_of_the_predictions(capsys, tmp_path):
     assert found["coverage"] == pytest.approx(inside.mean())
 
 
-def test_auto_is_the_model_and_its_words_are_in_the_summary(capsys, tmp_path):
+def test_auto_is_the_default_and_its_explanation_is_in_the_summary(capsys, tmp_path):
     state = tmp_path / "state"
     code, out, err = call(capsys, "run", write(mixed(), tmp_path / "a.csv"), "--target", "load", "--state", state)
     assert (code, err) == (0, "")
@@ -115,7 +115,7 @@ def test_auto_is_the_model_and_its_words_are_in_the_summary(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("encode", [as_csv, as_json_lines])
-def test_a_pipe_gives_what_the_file_gives(capsys, tmp_path, encode):
+def test_a_pipe_gives_the_same_predictions_as_the_file(capsys, tmp_path, encode):
     table = mixed(200)
     expected = tmp_path / "expected.csv"
     outcome(capsys, "run", write(table, tmp_path / "a.parquet"), "-t", "load", "-m", "rls", "--out", expected)
@@ -182,7 +182,7 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
         ([], 2, "--target"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_fix(capsys, tmp_path, monkeypatch, arguments, code, words):
+def test_errors_name_the_problem_and_the_fix(capsys, tmp_path, monkeypatch, arguments, code, words):
     monkeypatch.chdir(tmp_path)
     source = write(mixed(50), tmp_path / "a.csv")
     found = call(capsys, "run", source, *arguments)
@@ -191,7 +191,7 @@ def test_what_is_wrong_is_said_with_the_fix(capsys, tmp_path, monkeypatch, argum
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_a_file_that_is_not_there_ends_with_2(capsys, tmp_path):
+def test_a_missing_file_exits_with_2(capsys, tmp_path):
     code, out, err = call(capsys, "run", tmp_path / "none.csv", "-t", "y")
     assert (code, out) == (2, "")
     assert err == f"driftline run: {tmp_path / 'none.csv'}: no such file\n"
@@ -212,7 +212,7 @@ def test_a_row_may_be_skipped_for_a_missing_number(capsys, tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,1\n3,2\n,3\n5,4\n")
     found = outcome(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", "x=skip", "--out", tmp_path / "out.csv")
-    assert (found["rows"], found["rows_scored"], found["features"]) == (4, 2, ["x"])  # row 0 knew no label
+    assert (found["rows"], found["rows_scored"], found["features"]) == (4, 2, ["x"])  # no label is known at row 0
     assert predictions(tmp_path / "out.csv")["prediction"].to_pylist()[2] is None
 
 
@@ -227,7 +227,7 @@ def test_help_of_every_command_shows_an_example(capsys):
 
 
 @pytest.mark.parametrize("as_json", [True, False])
-def test_targets_whose_squares_are_beyond_the_range_of_numbers_end_well(capsys, tmp_path, as_json):
+def test_targets_whose_squares_overflow_cause_no_failure(capsys, tmp_path, as_json):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,1\n3,1e200\n4,-1e200\n5,4\n")
     for arguments in (["run", path, "-t", "y", "-m", "ridge"], ["compare", path, "-t", "y", "--models", "ridge,lms"]):
@@ -237,14 +237,14 @@ def test_targets_whose_squares_are_beyond_the_range_of_numbers_end_well(capsys, 
         assert as_json or arguments[0] != "run" or "error (RMSE) beyond the range of numbers" in out
 
 
-def test_the_report_says_how_it_was_made_without_going_on(capsys, tmp_path):
+def test_the_command_in_the_report_leaves_out_resume(capsys, tmp_path):
     source, page = write(mixed(50), tmp_path / "a.csv"), tmp_path / "page.html"
     arguments = ["run", str(source), "-t", "load", "-m", "rls", "--state", str(tmp_path / "state"), "--report", str(page)]
     assert call(capsys, *arguments, "--resume", "--quiet") == (0, "", "")
     assert f"driftline {shlex.join(arguments)} --quiet" in html.unescape(page.read_text())
 
 
-def test_a_demonstration_that_has_no_place_is_refused(capsys):
+def test_a_demo_in_an_impossible_folder_is_refused(capsys):
     code, _, err = call(capsys, "demo", "/dev/null/x")
     assert code == 1
     assert err.startswith("driftline demo: ")
@@ -258,7 +258,7 @@ def test_a_demonstration_that_has_no_place_is_refused(capsys):
         (0, "1e39", "RLS.ask: x has 1e+39 in feature 'row 1', beyond the range of float32"),
     ],
 )
-def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, column, value, words):
+def test_the_error_names_the_line_of_a_row_that_the_learner_refuses(capsys, tmp_path, column, value, words):
     path = tmp_path / "a.csv"
     lines = [[f"{t % 7}.5", f"{t % 5}"] for t in range(600)]
     lines[400][column] = value
@@ -271,7 +271,7 @@ def test_a_row_that_the_learner_refuses_is_named_by_its_line(capsys, tmp_path, c
     assert "rls" not in "".join(err.splitlines()[1:])
 
 
-def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+def test_a_report_that_cannot_be_written_is_refused_before_any_work(tmp_path, capsys, monkeypatch):
     path = write(mixed(50), tmp_path / "a.csv")
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, out, err = call(capsys, "run", path, "-t", "load", "--report", tmp_path / "r.html", "--out", tmp_path / "p.csv")
@@ -280,7 +280,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_work(tmp_path, ca
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 
-def test_the_time_may_be_an_axis_alone(tmp_path, capsys):
+def test_the_time_may_be_only_an_axis(tmp_path, capsys):
     path, out = write(mixed(50), tmp_path / "a.csv"), tmp_path / "p.csv"
     arguments = ["run", path, "-t", "load", "-m", "rls", "--time", "when", "--out", out]
     assert outcome(capsys, *arguments, "--features", "one")["features"] == ["one"]
@@ -289,7 +289,7 @@ def test_the_time_may_be_an_axis_alone(tmp_path, capsys):
     assert "when: day sin" in outcome(capsys, *arguments, "--features", "one,when")["features"]
 
 
-def test_a_column_of_too_many_texts_is_named(tmp_path, capsys):
+def test_a_column_with_too_many_texts_is_named(tmp_path, capsys):
     source = write(
         pa.table({"who": [f"n{n}" for n in range(60)], "where": ["a", "b"] * 30, "y": np.arange(60.0)}), tmp_path / "a.csv"
     )
@@ -299,14 +299,14 @@ def test_a_column_of_too_many_texts_is_named(tmp_path, capsys):
     assert outcome(capsys, "run", source, "-t", "y", "-m", "rls", "--categories", 60)["crowded_columns"] == []
 
 
-def test_text_that_is_not_utf_8_is_told_so_whatever_else_is_in_it(tmp_path, capsys):
+def test_a_file_that_is_not_utf_8_is_reported_as_such_whatever_else_is_in_it(tmp_path, capsys):
     source = tmp_path / "a.csv"
     source.write_bytes("wind;where;load\n1,5;Süd;2,5\n2,5;Nord;3,5\n".encode("latin1"))
     code, _, err = call(capsys, "run", source, "-t", "load", "-m", "rls")
     assert (code, "line 2: is not UTF-8 text; convert the file" in err) == (1, True)
 
 
-def test_a_report_without_dates_says_how_to_have_them(tmp_path, capsys):
+def test_the_summary_says_how_to_put_dates_on_the_reports_axis(tmp_path, capsys):
     source = write(mixed(50), tmp_path / "a.csv")
     arguments = ["run", source, "-t", "load", "-m", "rls"]
     words = "The report's axis counts rows: --time when puts dates there"
@@ -319,7 +319,7 @@ def test_a_report_without_dates_says_how_to_have_them(tmp_path, capsys):
         assert words not in call(capsys, *arguments, *others)[1]
 
 
-def test_a_row_that_a_learner_refuses_has_its_line_and_no_other_number(capsys, tmp_path):
+def test_the_error_for_a_refused_row_names_its_line_and_no_row_number(capsys, tmp_path):
     source = tmp_path / "a.csv"
     source.write_text("x,y\n" + "1,1\n" * 69 + "1e150,1\n" * 9)
     code, out, err = call(capsys, "run", source, "-t", "y", "-m", "lms", "-s", "rate=1e10")
@@ -330,7 +330,7 @@ def test_a_row_that_a_learner_refuses_has_its_line_and_no_other_number(capsys, t
 
 
 @pytest.mark.parametrize(("places", "words"), [((0, 1), "the 1st and the 2nd"), ((2, 10), "the 3rd and the 11th")])
-def test_columns_of_one_name_are_counted_in_english(capsys, tmp_path, places, words):
+def test_the_places_of_duplicate_columns_are_given_as_ordinals(capsys, tmp_path, places, words):
     names = [f"c{place}" for place in range(12)]
     names[places[0]] = names[places[1]] = "same"
     source = tmp_path / "a.csv"

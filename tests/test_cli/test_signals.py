@@ -17,8 +17,8 @@ COMMAND = [sys.executable, "-c", "from driftline.cli import main; main()", "run"
 
 @pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
-    """The pipe stays open: the run waits for rows when the signal comes."""
+def test_a_signal_stops_a_run_cleanly_and_resume_continues_it(capsys, tmp_path, number):
+    """The pipe stays open: the run is waiting for rows when the signal arrives."""
     table = mixed(120)
     lines = as_csv(table).splitlines(keepends=True)
     out, state = tmp_path / "out.csv", tmp_path / "state"
@@ -45,7 +45,7 @@ def test_a_signal_ends_a_run_well_and_resume_goes_on(capsys, tmp_path, number):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_is_ignored_at_the_start_stays_ignored(number):
-    """A shell's background job ignores Ctrl-C: it is meant for the job in front."""
+    """A shell's background job ignores Ctrl-C, which is meant for the foreground job."""
     before = signal.signal(number, signal.SIG_IGN)
     try:
         with Stop() as stop:
@@ -56,7 +56,7 @@ def test_a_signal_that_is_ignored_at_the_start_stays_ignored(number):
         signal.signal(number, before)
 
 
-def test_rows_of_a_pipe_are_predicted_as_they_come():
+def test_rows_of_a_pipe_are_predicted_as_they_arrive():
     lines = as_csv(mixed(30)).splitlines(keepends=True)
     with subprocess.Popen(
         [*COMMAND, "--out", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -74,7 +74,7 @@ def test_rows_of_a_pipe_are_predicted_as_they_come():
     assert len(rest.splitlines()) == 27
 
 
-def test_a_reader_that_leaves_ends_the_run_without_a_word_too_many():
+def test_a_reader_that_closes_the_pipe_ends_the_run_without_a_traceback():
     command = f"{sys.executable} -c 'from driftline.cli import main; main()' run - -t load -m rls --out - | head -n 2"
     done = subprocess.run(command, shell=True, input=as_csv(mixed(20_000)), capture_output=True)
     assert len(done.stdout.splitlines()) == 2
@@ -82,7 +82,7 @@ def test_a_reader_that_leaves_ends_the_run_without_a_word_too_many():
     assert b"Exception" not in done.stderr
 
 
-def test_the_bar_is_for_terminals_alone(capsys, tmp_path):
+def test_the_progress_bar_is_only_for_terminals(capsys, tmp_path):
     code = "import sys; from driftline.cli import main; main()"
     source = write(mixed(), tmp_path / "a.csv")
     done = subprocess.run([sys.executable, "-c", code, "run", source, "-t", "load", "-m", "rls"], capture_output=True)

@@ -22,7 +22,7 @@ def sales(tmp_path):
     return path, x, shop, y
 
 
-def test_tune_gives_the_errors_of_single_runs_the_best_first(capsys, sales):
+def test_tune_gives_the_errors_of_single_runs_best_first(capsys, sales):
     path, *_ = sales
     found = outcome(capsys, "tune", path, "-t", "sales", "-g", "forgetting=0.9,0.97,1.0", "-g", "ridge=0.1,1")
     rows = [row for row in found["rows"] if row["model"] == "rls"]
@@ -35,7 +35,7 @@ def test_tune_gives_the_errors_of_single_runs_the_best_first(capsys, sales):
     assert [row["model"] for row in found["rows"]].count("auto") == 1
 
 
-def test_the_best_setting_is_given_as_run_takes_it(capsys, sales):
+def test_the_best_setting_is_given_as_options_of_run(capsys, sales):
     path, *_ = sales
     grid = ["tune", path, "--target", "sales", "-g", "forgetting=0.5,0.9,0.97,1.0"]
     code, out, _ = call(capsys, *grid, "--top", 1)
@@ -48,15 +48,15 @@ def test_the_best_setting_is_given_as_run_takes_it(capsys, sales):
     )
 
 
-def test_without_a_grid_the_usual_values_are_tried(capsys, sales):
+def test_without_a_grid_default_values_are_tried(capsys, sales):
     path, *_ = sales
     found = outcome(capsys, "tune", path, "-t", "sales", "-m", "laser")
     tried = [(row["ridge"], row["drift_cost"]) for row in found["rows"] if row["model"] == "laser"]
     assert tried
-    assert all(ridge < cost for ridge, cost in tried)  # what LASER does not accept is left out
+    assert all(ridge < cost for ridge, cost in tried)  # settings that LASER refuses are left out
 
 
-def test_every_word_of_the_usual_grid_is_a_parameter_with_values_that_are_accepted():
+def test_the_default_grid_has_only_parameters_and_values_that_learners_accept():
     for word, values in tuning.USUAL.items():
         owners = [cls for cls in dl.base.registry.regressors().values() if word in cls._params]
         assert owners, word
@@ -86,7 +86,7 @@ def test_what_cannot_be_tuned_is_refused(capsys, sales, arguments, words):
     assert words in " ".join(err.split())
 
 
-def test_the_picture_has_a_line_for_each_setting_of_the_others(capsys, sales, tmp_path):
+def test_the_picture_has_a_line_for_each_setting_of_the_other_parameters(capsys, sales, tmp_path):
     code, out, _ = call(
         capsys, "tune", sales[0], "-t", "sales", "-g", "forgetting=0.9,0.97,1.0", "-g", "ridge=0.1,1",
         "--picture", tmp_path / "errors.svg",
@@ -112,7 +112,7 @@ def test_compare_tells_a_real_difference_from_chance(capsys, sales):
     rows = {row["model"]: row["p against the best"] for row in found["rows"]}
     assert rows["ridge"] < 0.05
     assert rows["(last value)"] is None
-    assert sum(rows[name] is None for name in ("rls", "kalman", "ridge")) == 1  # the best itself
+    assert sum(rows[name] is None for name in ("rls", "kalman", "ridge")) == 1  # the best learner
     _, out, _ = call(capsys, "compare", path, "-t", "sales", "--models", "rls,ridge", "-s", "rls.forgetting=0.95")
     assert out.splitlines()[-1] == "Significantly worse than rls, at the 5 % level: ridge"
     same = ["-s", "ridge.ridge=1.0", "-s", "rls.forgetting=1.0"]
@@ -121,7 +121,7 @@ def test_compare_tells_a_real_difference_from_chance(capsys, sales):
 
 
 @pytest.mark.parametrize("steps", [[], ["--steps", 3]], ids=["rows", "steps"])
-def test_report_writes_the_page_of_a_state_but_for_the_command(capsys, sales, tmp_path, steps):
+def test_report_writes_the_page_of_a_run_except_for_the_command(capsys, sales, tmp_path, steps):
     path, *_ = sales
     state, first, second = tmp_path / "m.drift", tmp_path / "first.html", tmp_path / "second.html"
     assert call(capsys, "run", path, "-t", "sales", "-m", "rls", *steps, "--report", first, "--state", state)[0] == 0
@@ -131,7 +131,7 @@ def test_report_writes_the_page_of_a_state_but_for_the_command(capsys, sales, tm
     assert pages[0] == pages[1]
 
 
-def test_report_needs_a_run_that_gathered_one(capsys, sales, tmp_path):
+def test_report_needs_the_state_of_a_run_with_report(capsys, sales, tmp_path):
     path, *_ = sales
     state = tmp_path / "m.drift"
     assert call(capsys, "run", path, "-t", "sales", "--state", state)[0] == 0

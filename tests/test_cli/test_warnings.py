@@ -19,7 +19,7 @@ def run(tmp_path_factory):
     return ["run", path, "-t", "count", "-m", "rls", "-s", "forgetting=0.9"]
 
 
-def test_a_run_warns_in_lines_of_their_own_in_json_and_in_the_report(capsys, run, tmp_path):
+def test_a_run_warns_on_separate_lines_in_json_and_in_the_report(capsys, run, tmp_path):
     report = tmp_path / "report.html"
     code, out, err = call(capsys, *run, "--report", report)
     assert (code, err) == (0, "")
@@ -34,7 +34,7 @@ def test_a_run_warns_in_lines_of_their_own_in_json_and_in_the_report(capsys, run
     assert found["r2"] < -1e6
 
 
-def test_no_number_is_longer_than_people_read(capsys, run, tmp_path):
+def test_printed_numbers_are_short(capsys, run, tmp_path):
     report = tmp_path / "report.html"
     _, out, _ = call(capsys, *run, "--report", report)
     words = (
@@ -45,14 +45,14 @@ def test_no_number_is_longer_than_people_read(capsys, run, tmp_path):
     assert max(map(len, numbers)) < 15
 
 
-def test_a_kept_prior_tames_it(capsys, run):
+def test_keeping_the_prior_prevents_the_warnings(capsys, run):
     found = outcome(capsys, *run, "-s", "keep_prior=true")
     assert found["warnings"] == []
     assert found["r2"] > 0
     assert "Warning" not in call(capsys, *run, "-s", "keep_prior=true")[1]
 
 
-def test_a_comparison_says_which_learner_it_is(capsys, run):
+def test_the_warnings_of_compare_name_the_learner(capsys, run):
     asked = ["compare", run[1], "-t", "count", "--models", "rls,ridge", "-s", "rls.forgetting=0.9"]
     code, out, err = call(capsys, *asked)
     assert code == 0

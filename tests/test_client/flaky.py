@@ -6,7 +6,7 @@ import threading
 
 
 def message(connection):
-    """A request or an answer, whole; empty where the other side has closed."""
+    """Reads one whole request or answer; empty if the other side has closed."""
     data = b""
     while b"\r\n\r\n" not in data:
         part = connection.recv(2**16)

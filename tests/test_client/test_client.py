@@ -26,7 +26,7 @@ from tests.test_serve.tools import SEED, account_of, read_log, rows_with_effect
 
 
 class Waiting:
-    """An AsyncClient whose verbs are waited for, so that one test serves both."""
+    """A blocking wrapper of AsyncClient, so that one test covers both clients."""
 
     def __init__(self, *arguments, **options):
         self.loop = asyncio.new_event_loop()
@@ -63,7 +63,7 @@ def url(service):
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
-    """A service with a token for those who may do everything."""
+    """A service with one token for everything and one for reading."""
     folder = tmp_path_factory.mktemp("service")
     (folder / "tokens").write_text(f"{digest_of('secret')} admin\n{digest_of('reader')} read\n")
     with Process(folder / "s", "--tokens", str(folder / "tokens")) as service:
@@ -78,7 +78,7 @@ def test_both_clients_have_the_same_verbs():
 
 
 @BOTH
-def test_every_verb(service, kind):
+def test_every_verb_works(service, kind):
     with kind(url(service), "secret", patience=patience.SECONDS) as client:
         made = client.put("m", "rls", {"forgetting": 0.9}, level=0.8)
         assert (made["learner"], made["params"], made["level"]) == ("rls", {"forgetting": 0.9}, 0.8)
@@ -112,7 +112,7 @@ def test_every_verb(service, kind):
 
 
 @BOTH
-def test_refusals_are_errors_that_name_the_place(service, kind):
+def test_refused_requests_raise_errors_that_name_the_row_and_the_field(service, kind):
     with kind(url(service), "secret") as client, kind(url(service), "reader") as reader:
         with pytest.raises(ServiceError, match="no model") as refused:
             client.predict("nobody", [1.0])
@@ -127,7 +127,7 @@ def test_refusals_are_errors_that_name_the_place(service, kind):
 
 
 @BOTH
-def test_a_service_that_is_not_there_is_an_error_when_patience_ends(kind):
+def test_an_unreachable_service_raises_an_error_when_patience_ends(kind):
     with kind("http://127.0.0.1:9", patience=0.0) as client, pytest.raises(ServiceError, match="cannot be reached") as lost:
         client.learn("m", x=[1.0], y=1.0)
     assert not isinstance(lost.value, UnsureError)
@@ -135,7 +135,7 @@ def test_a_service_that_is_not_there_is_an_error_when_patience_ends(kind):
 
 
 @BOTH
-def test_dropped_connections_lose_nothing_that_has_an_id_and_learn_nothing_twice(tmp_path, kind):
+def test_dropped_connections_lose_no_row_with_an_id_and_learn_none_twice(tmp_path, kind):
     with Process(tmp_path, *UNCUT) as service, Flaky(service.port, SEED, 0.3) as flaky:
         with kind(flaky.url, patience=patience.SECONDS) as client:
             client.put("m", "rls")
@@ -152,7 +152,7 @@ def test_dropped_connections_lose_nothing_that_has_an_id_and_learn_nothing_twice
 
 @BOTH
 def test_labels_without_ids_are_never_sent_twice_and_the_caller_is_told(tmp_path, kind):
-    """Each call was acknowledged, and is learned; or it is told as unsure, and may be."""
+    """An acknowledged label was learned; a label that raised UnsureError may have been."""
     with Process(tmp_path, *UNCUT) as service, Flaky(service.port, SEED, 0.3) as flaky:
         sure, unsure = [], []
         with kind(flaky.url, patience=patience.SECONDS) as client:
@@ -172,7 +172,7 @@ def test_labels_without_ids_are_never_sent_twice_and_the_caller_is_told(tmp_path
 
 
 def feed(kind, urls, ended, said):
-    """Predicts and learns by id until it is told to end; adds the answers by id, and the model."""
+    """Predicts and learns by id until ``ended`` is set; collects the answers by id, and the exported model."""
     with kind(urls, patience=patience.SECONDS) as client:
         client.put("m", "rls")
         for number in itertools.count():
@@ -184,7 +184,7 @@ def feed(kind, urls, ended, said):
 
 
 @BOTH
-def test_kill_9_is_ridden_over(tmp_path, kind):
+def test_a_client_survives_kill_9_of_the_service(tmp_path, kind):
     ended, said = threading.Event(), {}
     service = Process(tmp_path, *UNCUT)
     port = service.port
@@ -206,7 +206,7 @@ def test_kill_9_is_ridden_over(tmp_path, kind):
 
 
 def check(said, models, log):
-    """What the client was told is the library's account of the log, in which no label is twice."""
+    """The client's answers must equal the library's replay of the log, and no label may be in the log twice."""
     learner, answers = account_of(models, log)["m", ""]
     assert said.pop("export") == learner.to_bytes()
     assert {one: answer["prediction"] for one, answer in said.items()} == {one: given[0] for one, given in answers.items()}
@@ -216,7 +216,7 @@ def check(said, models, log):
 
 @pytest.mark.skipif(bool(lacking()), reason=lacking() or "there is a server")
 @BOTH
-def test_a_takeover_is_ridden_over(tmp_path, kind):
+def test_a_client_survives_a_takeover(tmp_path, kind):
     database = Cluster()
     services = [Process(tmp_path, "--store", database.address, *UNCUT) for _ in range(2)]
     ended, said = threading.Event(), {}

@@ -1,4 +1,4 @@
-"""When a call is retried; without a service."""
+"""When a call is retried, tested without a service."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def test_a_call_that_is_safe_to_repeat_is_sent_again(call, status):
     assert tried.settled(200, b"{}")
 
 
-def test_labels_without_ids_are_sent_again_only_where_nothing_was_learned():
+def test_labels_without_ids_are_sent_again_only_if_nothing_was_learned():
     tried = trial(UNSAFE)
     tried.failed(OSError("refused"), sent=False)
     assert not tried.settled(503, PROBLEM)
@@ -37,7 +37,7 @@ def test_labels_without_ids_are_sent_again_only_where_nothing_was_learned():
 
 
 @pytest.mark.parametrize("status", [301, 401, 404, 409, 413, 422, 500, 507])
-def test_a_refusal_is_raised_at_once_with_its_place(status):
+def test_a_refusal_is_raised_at_once_with_its_row_and_field(status):
     with pytest.raises(ServiceError) as refused:
         trial(SAFE).settled(status, PROBLEM)
     error = refused.value
@@ -46,13 +46,13 @@ def test_a_refusal_is_raised_at_once_with_its_place(status):
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad Gateway</html>", b"", b"[1]", b"\xff", b'{"title": 1}'])
-def test_an_answer_that_is_no_problem_document_is_told_as_it_is(body):
+def test_an_answer_that_is_not_a_problem_document_still_gives_a_detail(body):
     with pytest.raises(ServiceError) as refused:
         trial(SAFE).settled(500, body)
     assert refused.value.detail
 
 
-def test_patience_ends():
+def test_retries_stop_when_patience_ends():
     now = [0.0]
     tried = trial(SAFE, patience=5.0, clock=lambda: now[0])
     now[0] = 4.9
@@ -62,7 +62,7 @@ def test_patience_ends():
         tried.settled(503, PROBLEM)
 
 
-def test_a_model_that_is_gone_after_a_lost_answer_was_deleted():
+def test_a_404_after_a_lost_answer_means_that_the_model_was_deleted():
     tried = trial(calls.delete("m"))
     with pytest.raises(ServiceError, match="404"):
         tried.settled(404, PROBLEM)
@@ -70,7 +70,7 @@ def test_a_model_that_is_gone_after_a_lost_answer_was_deleted():
     assert tried.settled(404, PROBLEM)
 
 
-def test_each_address_is_tried_before_there_is_a_pause_and_pauses_grow_to_a_second():
+def test_each_address_is_tried_before_a_pause_and_pauses_grow_to_a_second():
     tried, pauses = trial(SAFE, ("a", "b", "c")), []
     for number in range(60):
         assert tried.address == "abc"[number % 3]
@@ -81,7 +81,7 @@ def test_each_address_is_tried_before_there_is_a_pause_and_pauses_grow_to_a_seco
     assert all(0.5 <= pause <= 1.0 for pause in pauses[32::3])
 
 
-def test_rows_are_sent_as_json_has_them():
+def test_rows_are_encoded_as_json():
     import numpy as np
 
     x = np.array([1, 2], dtype=np.float32)

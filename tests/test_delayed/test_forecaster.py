@@ -24,7 +24,7 @@ def stream(rows=300):
 
 
 def plainly(learner, X, y, step, known):
-    """Predictions of one step from the stream's beginning on, by asks and tells in the order of time."""
+    """Predictions of one step from the beginning of the stream, by ask and tell in order of time."""
     said, waiting = np.full(len(y), np.nan), []
     for t in range(len(y)):
         row = X[t].copy()
@@ -43,7 +43,7 @@ def plainly(learner, X, y, step, known):
 
 @pytest.mark.parametrize("known", [None, [1]])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_run_is_one_learner_a_step_with_late_labels(name, known):
+def test_run_equals_one_learner_per_step_with_late_labels(name, known):
     X, y = stream()
     run = dl.Forecaster(LEARNERS[name](), STEPS, known).run(X, y)
     for step in range(1, STEPS + 1):
@@ -54,8 +54,8 @@ def test_run_is_one_learner_a_step_with_late_labels(name, known):
 
 @pytest.mark.parametrize("known", [None, [1]])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_forecast_knows_every_label(name, known):
-    """The model of step k, once told the labels that wait, is asked k rows ahead."""
+def test_a_forecast_uses_every_label(name, known):
+    """The model of step k first learns the waiting labels, then predicts k rows ahead."""
     X, y = stream()
     rows = 200
     forecaster = dl.Forecaster(LEARNERS[name](), STEPS, known)
@@ -75,7 +75,7 @@ def test_a_forecast_knows_every_label(name, known):
 
 
 @pytest.mark.parametrize("known", [None, ["wave"]])
-def test_rows_one_by_one_in_tables_and_across_bytes_are_the_same(known, tmp_path):
+def test_learning_row_by_row_in_tables_or_across_serialization_is_the_same(known, tmp_path):
     X, y = stream(120)
     names = ["noise", "wave"]
     whole, single, cut = (dl.Forecaster(dl.Auto(), STEPS, known) for _ in range(3))
@@ -105,8 +105,8 @@ def test_forecasts_change_nothing():
     assert asked.to_bytes() == quiet.to_bytes()
 
 
-def test_features_that_are_not_known_enter_as_of_the_origin():
-    """Were the first feature of the predicted row used, the error would be next to nothing."""
+def test_features_not_known_ahead_are_taken_from_the_origin():
+    """If the first feature of the predicted row were used, the error would be close to 0."""
     X, y = stream(1000)
     seen = dl.Forecaster(dl.RLS(), 3).run(X, y).mse
     unseen = dl.Forecaster(dl.RLS(), 3, known=[1]).run(X, y).mse
@@ -116,9 +116,9 @@ def test_features_that_are_not_known_enter_as_of_the_origin():
 
 @pytest.mark.parametrize(("known", "first"), [(None, 1), ([1], 2)])
 def test_no_row_counts_before_its_step_has_learned_a_label(known, first):
-    """The first row that a step can forecast needs an origin, where not all is known, and a label that is k rows old."""
+    """A step's first forecast needs a label that is k rows old and, unless all features are known ahead, an origin."""
     X, y = stream(40)
-    X[0, 0] = np.nan  # so that the first label of a step may come later
+    X[0, 0] = np.nan  # so that the first label of a step comes later
     cut = dl.Forecaster(dl.RLS(missing="skip"), 6, known)
     runs = [cut.run(X[part], y[part], level=0.5) for part in (slice(0, 3), slice(3, 11), slice(11, 40))]
     said = np.concatenate([run.predictions for run in runs])
@@ -143,8 +143,8 @@ def test_prequential_by_steps_counts_the_same_rows():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_bad_value_of_a_feature_that_is_not_known_ahead_is_refused_at_the_door(value):
-    """Later steps would meet it, when it can no longer be taken back."""
+def test_a_bad_value_of_a_feature_not_known_ahead_is_refused_at_once(value):
+    """Later steps would use it only when it can no longer be undone."""
     forecaster = dl.Forecaster(dl.RLS(), 3, known=["hour"])
     for t in range(20):
         forecaster.learn_one({"hour": t % 24, "temp": 20.0 + t % 5}, t % 24)
@@ -158,7 +158,7 @@ def test_a_bad_value_of_a_feature_that_is_not_known_ahead_is_refused_at_the_door
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_where_missing_values_are_skipped_a_forecast_waits_for_a_whole_row(value):
+def test_a_forecaster_that_skips_missing_values_waits_for_a_complete_row(value):
     forecaster = dl.Forecaster(dl.RLS(missing="skip"), 3, known=["hour"])
     for t in range(20):
         forecaster.learn_one({"hour": t % 24, "temp": 20.0 + t % 5}, t % 24)
@@ -187,7 +187,7 @@ def test_intervals_are_earned_step_by_step():
     run = dl.Forecaster(dl.RLS(), 10).run(X, y, level=0.9)
     for step in range(1, 11):
         finite = np.isfinite(run.upper[:, step - 1])
-        assert finite.argmax() == 9 + step - 1  # nine labels, the last of them known so many rows before
+        assert finite.argmax() == 9 + step - 1  # nine labels, the last of them known ``step`` rows before
         assert finite[9 + step - 1 :].all()
     assert run.level == 0.9
     assert run.coverage.shape == (10,)
@@ -202,7 +202,7 @@ def test_coverage_holds_at_every_step():
         assert np.abs(coverage - 0.9).max() < 0.02, learner
 
 
-def test_an_error_leaves_all_steps_as_they_were():
+def test_an_error_leaves_all_steps_unchanged():
     X, y = stream(60)
     forecaster = dl.Forecaster(dl.RLS(), 4)
     forecaster.run(X, y)
@@ -217,7 +217,7 @@ def test_an_error_leaves_all_steps_as_they_were():
 
 
 @pytest.mark.parametrize("known", [[np.int64(1)], np.array([1]), (1,)], ids=["numpy's number", "array", "tuple"])
-def test_known_features_in_any_sequence(known):
+def test_known_features_may_be_any_sequence(known):
     X, y = stream(60)
     found, expected = (dl.Forecaster(dl.RLS(), 2, given) for given in (known, [1]))
     found.run(X, y)
@@ -225,7 +225,7 @@ def test_known_features_in_any_sequence(known):
     assert found.to_bytes() == expected.to_bytes()
 
 
-def test_bad_input_is_named():
+def test_errors_name_the_bad_input():
     X, y = stream(60)
     forecaster = dl.Forecaster(dl.RLS(), 4, known=["wave"])
     with pytest.raises(ValueError, match="seen no row"):
@@ -256,7 +256,7 @@ def test_bad_input_is_named():
         dl.Forecaster(dl.RLS(), 1, known="wave")
 
 
-def test_filled_rows_are_learned_in_pieces_as_in_one_run():
+def test_filled_rows_are_learned_in_parts_as_in_one_run():
     X, y = stream(40)
     X[[0, 3, 9], 0] = np.nan
     whole = dl.Forecaster(dl.RLS(missing="fill"), 4).run(X, y)

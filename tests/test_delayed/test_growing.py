@@ -17,12 +17,12 @@ MAKE = {
 def rows(count=150):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(count, 2))
-    X[:60, 1] = 0.0  # a feature that comes at row 60
+    X[:60, 1] = 0.0  # a feature that appears at row 60
     return X, X @ [1.0, 2.0] + np.sin(np.arange(count) / 4) + 0.1 * rng.normal(size=count)
 
 
 def plainly(model, X, y, step):
-    """Predictions of one step, by mappings of which a name comes at row 60, where the model grows."""
+    """Predictions of one step, from mappings that gain a name at row 60, where the model grows."""
     said, waiting = [], []
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         if t == 60:
@@ -36,7 +36,7 @@ def plainly(model, X, y, step):
 
 
 @pytest.mark.parametrize("name", MAKE)
-def test_a_forecaster_that_grows_gives_the_predictions_of_plain_loops(name):
+def test_a_growing_forecaster_matches_plain_loops(name):
     X, y = rows()
     forecaster = dl.Forecaster(MAKE[name](), 4)
     first = forecaster._learn(X[:60, :1], y[:60], ["a"], None, "test", start=0)
@@ -68,7 +68,7 @@ def test_a_forecaster_keeps_its_names_when_a_table_has_none():
 
 
 @pytest.mark.parametrize("make", [dl.Auto, dl.RLS], ids=lambda make: make.__name__)
-def test_a_series_without_features_is_forecast(make):
+def test_a_series_without_features_can_be_forecast(make):
     y = rows()[1]
     forecaster = dl.Forecaster(make(), 3)
     for part in (slice(0, 40), slice(40, 150)):
@@ -106,7 +106,7 @@ def test_known_indices_of_named_features_are_saved_by_name():
     assert loaded.forecast([{"b": 1.0}]).predictions == forecaster.forecast([{"b": 1.0}]).predictions
 
 
-def test_a_row_with_a_missing_value_does_not_keep_a_forecaster_from_being_saved():
+def test_a_forecaster_can_be_saved_after_a_row_with_a_missing_value():
     X, y = rows()
     X[-1, 0] = np.nan
     forecaster = dl.Forecaster(dl.RLS(missing="skip"), 2)

@@ -18,7 +18,7 @@ def stream(rows=60):
 
 @settings(max_examples=30)
 @given(order=st.permutations(range(12)), saves=st.sets(st.integers(0, 11)), make=st.sampled_from([dl.RLS, dl.Auto]))
-def test_labels_in_any_order_are_tickets_in_that_order(order, saves, make):
+def test_labels_in_any_order_equal_tickets_told_in_that_order(order, saves, make):
     X, y = stream(40)
     pending, model = dl.Pending(make().fit(X[:20], y[:20])), make().fit(X[:20], y[:20])
     tickets = {}
@@ -35,7 +35,7 @@ def test_labels_in_any_order_are_tickets_in_that_order(order, saves, make):
     assert pending.learner.to_bytes() == model.to_bytes()
 
 
-def test_an_id_asked_again_gives_the_same_answer_and_with_another_row_an_error():
+def test_an_id_predicted_again_gives_the_same_prediction_and_with_another_row_an_error():
     X, y = stream()
     pending = dl.Pending(dl.RLS().fit(X, y))
     first = pending.predict_one("a", X[0])
@@ -48,7 +48,7 @@ def test_an_id_asked_again_gives_the_same_answer_and_with_another_row_an_error()
     assert len(pending) == 1
 
 
-def test_names_that_are_absent_are_0_when_a_row_is_asked_again():
+def test_absent_names_count_as_0_when_a_row_is_predicted_again():
     pending = dl.Pending(dl.RLS())
     pending.predict_one(1, {"a": 1.0})
     pending.predict_one(2, {"b": 1.0})
@@ -58,7 +58,7 @@ def test_names_that_are_absent_are_0_when_a_row_is_asked_again():
     assert list(pending.learner.feature_names_in_) == ["b", "a"]
 
 
-def test_unknown_and_told_ids_are_errors_and_nothing_is_learned():
+def test_unknown_and_already_labelled_ids_are_refused_and_nothing_is_learned():
     X, y = stream()
     pending = dl.Pending(dl.RLS())
     pending.predict_one("a", X[0])
@@ -83,7 +83,7 @@ def test_a_refused_label_leaves_the_row_waiting():
     assert pending.learner.n_seen_ == 1
 
 
-def test_the_oldest_are_let_go_and_counted():
+def test_the_oldest_waiting_rows_are_dropped_and_counted():
     X, y = stream()
     pending = dl.Pending(dl.RLS(), most=3)
     for number in range(5):
@@ -119,14 +119,14 @@ def test_a_held_label_is_corrected_or_withdrawn_before_it_is_learned(tmp_path):
 
 
 @pytest.mark.parametrize("name", [(1, 2), None, 1.0, True, b"a"], ids=str)
-def test_ids_that_no_file_holds_are_refused_when_they_are_asked(name):
+def test_ids_that_cannot_be_saved_are_refused_by_predict_one(name):
     pending = dl.Pending(dl.RLS())
     with pytest.raises(TypeError, match="predict_one: an id must be a string or an integer, got"):
         pending.predict_one(name, [0.0])
     assert len(pending) == 0
 
 
-def test_ids_of_numpy_are_those_of_python():
+def test_numpy_ids_become_python_ids():
     pending = dl.Pending(dl.RLS())
     pending.predict_one(np.int64(3), [0.0])
     pending.predict_one(np.str_("a"), [0.0])
@@ -136,7 +136,7 @@ def test_ids_of_numpy_are_those_of_python():
 
 
 @pytest.mark.parametrize(("learner", "level"), [(dl.RLS(), 1.5), (dl.Classifier(), 0.9)], ids=["level", "classifier"])
-def test_a_question_that_is_refused_leaves_the_rows_that_wait(learner, level):
+def test_a_refused_prediction_drops_no_waiting_row(learner, level):
     pending = dl.Pending(learner, most=1)
     pending.predict_one("old", [1.0])
     with pytest.raises(ValueError, match=r"level must be|class labels have no interval"):
@@ -163,7 +163,7 @@ def test_a_label_that_cannot_be_learned_is_not_held(label):
     ],
     ids=["number", "array", "outputs", "class"],
 )
-def test_a_held_label_goes_into_bytes_and_is_learned(learner, label):
+def test_a_held_label_survives_serialization_and_is_learned(learner, label):
     pending, plain = dl.Pending(learner.clone()), learner.clone()
     pending.predict_one("a", [1.0, 2.0])
     pending.hold_one("a", label)
@@ -173,7 +173,7 @@ def test_a_held_label_goes_into_bytes_and_is_learned(learner, label):
     assert again.learner.to_bytes() == plain.to_bytes()
 
 
-def test_a_withdrawn_id_is_called_that():
+def test_errors_say_that_an_id_was_withdrawn():
     pending = dl.Pending(dl.RLS())
     pending.predict_one("a", [1.0])
     pending.withdraw_one("a")
@@ -184,7 +184,7 @@ def test_a_withdrawn_id_is_called_that():
 
 
 @pytest.mark.parametrize("row", [{"a": np.nan, "b": 1.0}, [np.nan, 1.0]], ids=["mapping", "array"])
-def test_a_row_that_misses_a_value_may_be_asked_again(row):
+def test_a_row_with_a_missing_value_may_be_predicted_again(row):
     pending = dl.Pending(dl.RLS(missing="skip"))
     pending.predict_one("a", row)
     pending.predict_one("a", row)
@@ -192,14 +192,14 @@ def test_a_row_that_misses_a_value_may_be_asked_again(row):
     assert (len(pending), pending.learner.n_skipped_) == (0, 1)
 
 
-def test_a_row_with_and_without_names_is_not_the_same():
+def test_rows_with_and_without_names_are_different_rows():
     pending = dl.Pending(dl.RLS())
     pending.predict_one("a", {"x": 1.0})
     with pytest.raises(ValueError, match="'a' belongs to a waiting row whose features have names, but now they have none"):
         pending.predict_one("a", [1.0])
 
 
-def test_parameters_that_changed_meanwhile_are_named():
+def test_a_label_is_refused_if_parameters_changed_since_the_prediction():
     X, y = stream()
     pending = dl.Pending(dl.RLS().fit(X, y))
     pending.predict_one("a", X[0])
@@ -210,7 +210,7 @@ def test_parameters_that_changed_meanwhile_are_named():
     pending.learn_one("a", 1.0)
 
 
-def test_ids_are_forgotten_after_as_many_as_may_wait():
+def test_as_many_labelled_ids_are_remembered_as_rows_may_wait():
     pending = dl.Pending(dl.RLS(), most=2)
     for number in range(3):
         pending.predict_one(number, [1.0])
@@ -221,7 +221,7 @@ def test_ids_are_forgotten_after_as_many_as_may_wait():
 
 
 @pytest.mark.parametrize("damage", [lambda n: n[:-1], lambda n: np.append(n, 1.0)], ids=["too few", "too many"])
-def test_tickets_need_exactly_their_numbers(damage):
+def test_packed_tickets_need_the_exact_count_of_numbers(damage):
     model = dl.RLS()
     heads, numbers = packed.pack([model.ask([1.0, 2.0]), model.ask([3.0, 4.0])])
     assert [ticket.x.tolist() for ticket in packed.unpack(heads, numbers)] == [[1.0, 2.0], [3.0, 4.0]]
@@ -229,7 +229,7 @@ def test_tickets_need_exactly_their_numbers(damage):
         packed.unpack(heads, damage(numbers))
 
 
-def test_bad_arguments():
+def test_bad_arguments_are_refused():
     with pytest.raises(TypeError, match="learner must be a learner"):
         dl.Pending("rls")
     with pytest.raises(ValueError, match="most must be"):

@@ -18,7 +18,7 @@ Y = X @ [1.0, -2.0, 0.5] + np.sin(np.arange(60) / 4) + 0.1 * RNG.normal(size=60)
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])
-def test_ahead_is_a_whole_number_of_rows_that_a_ticket_can_keep(make):
+def test_ahead_must_be_a_whole_number_that_a_ticket_can_hold(make):
     model = make()
     model.run(X, Y)
     assert model.ask(X[0], ahead=np.int64(3)).ahead == 3
@@ -29,7 +29,7 @@ def test_ahead_is_a_whole_number_of_rows_that_a_ticket_can_keep(make):
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])
 def test_a_ticket_of_a_narrower_row_without_names_is_refused(make):
-    """Nothing says that the features that it lacks are new ones."""
+    """Without names, nothing shows that the missing features are new."""
     model = make()
     ticket = model.ask(X[0, :2])
     model.run(X, Y)
@@ -53,7 +53,7 @@ def test_a_ticket_with_infinite_bounds_leaves_a_model_that_can_be_saved():
 
 
 def test_a_refused_label_does_not_change_a_ticket_of_a_pipeline():
-    """Features that came since then enter as they are transformed when the label is learned."""
+    """Features added since the prediction are transformed when the label is learned."""
     said = []
     for refused in (False, True):
         model = Standardize() | dl.RLS()
@@ -74,7 +74,7 @@ def test_a_refused_label_does_not_change_a_ticket_of_a_pipeline():
     assert said[0] == said[1]
 
 
-def test_tables_are_predicted_as_rows_are_while_labels_come_late():
+def test_tables_are_predicted_like_single_rows_while_labels_are_late():
     model, waiting = Lags(y=[1, 3, 12], x=2) | dl.RLS(), []
     for x, y in zip(X, Y, strict=True):
         waiting.append((model.ask(x), y))
@@ -103,18 +103,18 @@ ACTS = {
 }
 
 
-LOOKING_BACK = [name for name in INTERRUPTED if name.endswith("pipeline")]  # whose skipped rows change more than a count
+LOOKING_BACK = [name for name in INTERRUPTED if name.endswith("pipeline")]  # a skipped row changes more than a count
 
 
 @pytest.mark.parametrize(
     ("name", "call"),
     [(name, call) for name in INTERRUPTED for call in ACTS if name in LOOKING_BACK or not call.endswith("label")],
 )
-def test_an_interrupt_of_one_row_leaves_all_parts_with_it_or_none(name, call):
+def test_after_an_interrupt_all_nested_learners_have_learned_the_row_or_none(name, call):
     model = INTERRUPTED[name]().set_params(missing="skip")
     y = (Y > 0).tolist() if isinstance(model, dl.Classifier) else Y
     if name == "new class":
-        y[20] = 7  # a label that was never met
+        y[20] = 7  # a new class
     model.run(X[:20], y[:20])
     ticket, before = model.ask(X[20]), model.__getstate__()
     ACTS[call](model, copy.copy(ticket), y[20])
@@ -135,8 +135,8 @@ def test_an_interrupt_of_one_row_leaves_all_parts_with_it_or_none(name, call):
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Standardize() | dl.RLS()], ids=["rls", "auto", "pipeline"])
 @pytest.mark.parametrize(("x", "words"), [({"shop": 3.0}, "text, got 3.0"), ({"load": "high"}, "a number, got 'high'")])
-def test_a_ticket_does_not_change_the_kind_of_a_column(make, x, words):
-    """A native core that knows no column of text would pass over its name, and a number there became a feature."""
+def test_a_ticket_does_not_change_the_type_of_a_column(make, x, words):
+    """A native core knows no text columns: it would ignore the name, and make a number there a new feature."""
     model = make()
     for row in ({"load": 1.0, "shop": "north"}, {"load": 2.0, "shop": "south"}):
         model.tell(model.ask(row), 1.0)

@@ -34,8 +34,8 @@ def numbers(X):
 
 
 @pytest.mark.parametrize("known", [None, ["shop", "when"]], ids=["all known ahead", "some known ahead"])
-def test_text_and_times_are_the_features_written_by_hand(known):
-    """Ridge does not forget, so that a feature may as well have been there, and 0, from the first row on."""
+def test_text_and_times_equal_features_written_by_hand(known):
+    """Ridge does not forget, so a feature that appears later equals one that was 0 from the first row on."""
     X, y = frame()
     forecaster = dl.Forecaster(dl.Ridge(), steps=3, known=known)
     run = forecaster.run(X, y, level=0.9)
@@ -56,7 +56,7 @@ def test_text_and_times_are_the_features_written_by_hand(known):
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.98), dl.Auto()], ids=["RLS", "Auto"])
-def test_a_run_is_the_loop_of_single_rows(learner):
+def test_a_run_equals_a_loop_over_single_rows(learner):
     X, y = frame(121)
     whole, loop, cut = (dl.Forecaster(learner.clone(), steps=2) for _ in range(3))
     whole.run(X, y)
@@ -73,7 +73,7 @@ def test_a_run_is_the_loop_of_single_rows(learner):
 @pytest.mark.parametrize(
     "keep", [lambda f: pickle.loads(pickle.dumps(f)), lambda f: dl.from_bytes(f.to_bytes())], ids=["pickle", "file"]
 )
-def test_a_kept_forecaster_goes_on(keep):
+def test_a_saved_forecaster_resumes(keep):
     X, y = frame()
     first = dl.Forecaster(dl.RLS(), steps=2, known=["shop", "when"])
     first.run(X[:200], y[:200])
@@ -85,7 +85,7 @@ def test_a_kept_forecaster_goes_on(keep):
     assert second.clone().known == ["shop", "when"]
 
 
-def test_numbers_first_and_text_later_is_refused_where_the_columns_differ_and_nothing_changes():
+def test_columns_that_differ_from_earlier_rows_are_refused_and_nothing_changes():
     X, y = frame()
     forecaster = dl.Forecaster(dl.RLS(), steps=2)
     forecaster.run(X[["price"]], y)
@@ -124,8 +124,8 @@ def test_missing_values_are_refused_or_skipped():
 
 @pytest.mark.parametrize("known", [None, ["shop", "when"]], ids=["all known ahead", "some known ahead"])
 @pytest.mark.parametrize("make", [dl.RLS, dl.NLMS, dl.Auto], ids=lambda make: make.__name__)
-def test_rows_with_text_are_filled_in_as_the_learner_does(make, known):
-    """One step ahead, each row is learned before the next, so that the learner by itself says the same."""
+def test_rows_with_text_are_filled_in_as_by_the_learner(make, known):
+    """At one step ahead, each row is learned before the next, so the learner alone gives the same predictions."""
     X, y = frame(121)
     X.loc[::7, "price"] = np.nan
     rows = X.to_dict("records")

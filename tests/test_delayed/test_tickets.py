@@ -1,4 +1,4 @@
-"""Tickets: any interleaving of questions, labels, saves and kills gives the bits of the plain order of asks and tells."""
+"""Tickets: any interleaving of predictions, labels, saves and kills gives the same bits as plain asks and tells."""
 
 import pickle
 
@@ -42,7 +42,7 @@ def stream(rows=120, seed=0):
 
 
 class Plain:
-    """Asks and tells in their order, and nothing else."""
+    """Asks and tells in order, and does nothing else."""
 
     def __init__(self, model):
         self.model, self.waiting = model, []
@@ -56,7 +56,7 @@ class Plain:
 
 
 class Troubled(Plain):
-    """The same, but saved now and then, and killed: what came after the last save is done again."""
+    """The same, but saved and killed now and then. After a kill, the steps since the last save are repeated."""
 
     def __init__(self, model):
         super().__init__(model)
@@ -114,9 +114,9 @@ def test_interleavings_with_saves_kills_and_questions_give_the_bits_of_the_plain
 
 @pytest.mark.parametrize("ahead", [1, 2, 5, 12, 30])
 def test_label_lags_count_from_the_row_that_is_predicted(ahead):
-    """Against rows that are built here.
+    """Compares with rows that are built here.
 
-    Where the label is not known yet, the lags 1, 2 and 3 are the newest labels instead, and the others become multiples.
+    If a label is not known yet, lags 1, 2 and 3 use the newest labels instead, and other lags become multiples.
     """
     lags, rows = [1, 2, 3, 12, 24], 200
     X, y = stream(rows)
@@ -145,7 +145,7 @@ def test_label_lags_count_from_the_row_that_is_predicted(ahead):
 
 @pytest.mark.parametrize("ahead", [1, 3, 20, 24, 30, 100])
 def test_auto_finds_a_season_however_late_its_labels_are(ahead):
-    """A label that repeats itself every 24 rows, which no feature tells."""
+    """The label repeats every 24 rows, and no feature shows when."""
     rng = np.random.default_rng(1)
     season = rng.standard_normal(24)
     y = season[np.arange(1500) % 24]
@@ -158,7 +158,7 @@ def test_auto_finds_a_season_however_late_its_labels_are(ahead):
     assert np.mean(np.square(errors[1000:])) < 1e-3 * season.var()
 
 
-def test_ahead_is_as_the_last_ticket_turned_out():
+def test_ahead_defaults_to_how_late_the_last_label_was():
     X, y = stream()
     model = dl.RLS()
     assert model.ask(X[0]).ahead == 1
@@ -178,8 +178,8 @@ def test_ahead_is_as_the_last_ticket_turned_out():
     assert model.ask(X[0]).ahead == 1
 
 
-def test_what_was_promised_stays_promised():
-    """A ticket's interval does not move with what the model learns meanwhile."""
+def test_the_interval_of_a_ticket_does_not_change():
+    """Not even if the model learns other rows before the label arrives."""
     X, y = stream()
     model = dl.Kalman().fit(X[:100], y[:100])
     ticket = model.ask(X[100])
@@ -189,7 +189,7 @@ def test_what_was_promised_stays_promised():
     assert ticket.interval(0.9) == promised != model.predict_interval(X[100], 0.9)
 
 
-def test_several_labels_a_row():
+def test_a_ticket_takes_several_labels_per_row():
     rng = np.random.default_rng(2)
     X, Y = rng.standard_normal((50, 3)), rng.standard_normal((50, 2))
     late, now = dl.RLS(), dl.RLS()
@@ -207,7 +207,7 @@ def test_several_labels_a_row():
         waiting[0].interval()
 
 
-def test_classes_that_come_after_the_ticket():
+def test_a_ticket_accepts_a_class_that_is_newer_than_itself():
     X, _ = stream()
     model = dl.Classifier()
     for t in range(30):
@@ -224,7 +224,7 @@ def test_classes_that_come_after_the_ticket():
     assert model.n_seen_ == 40
 
 
-def test_tickets_told_at_once_are_rows_to_a_classifier():
+def test_a_classifier_learns_tickets_told_at_once_like_rows():
     X, _ = stream()
     labels = [["cold", "warm", "hot"][int(np.digitize(x[1], [-0.3, 0.4]))] for x in X]
     by_ticket, by_row = dl.Classifier(dl.Auto()), dl.Classifier(dl.Auto())
@@ -236,7 +236,7 @@ def test_tickets_told_at_once_are_rows_to_a_classifier():
     assert by_ticket.to_bytes() == by_row.to_bytes()
 
 
-def test_sample_weights_and_rows_without_a_value():
+def test_tickets_take_sample_weights_and_rows_with_missing_values():
     X, y = stream()
     late, now = dl.RLS(missing="skip"), dl.RLS(missing="skip")
     for t in range(60):
@@ -252,7 +252,7 @@ def test_sample_weights_and_rows_without_a_value():
     np.testing.assert_array_equal(late.coef_, now.coef_)
 
 
-def test_rows_may_change_after_they_were_asked():
+def test_changing_a_row_after_ask_does_not_change_its_ticket():
     X, y = stream()
     for copy in (np.array, list, lambda x: dict(zip("abc", x.tolist(), strict=True))):
         model, twin = dl.RLS(), dl.RLS()
@@ -266,7 +266,7 @@ def test_rows_may_change_after_they_were_asked():
         np.testing.assert_array_equal(model.coef_, twin.coef_)
 
 
-def test_a_ticket_of_other_parameters_or_of_a_future_state_is_refused():
+def test_a_ticket_of_a_model_with_other_parameters_or_more_labels_is_refused():
     X, y = stream()
     model = dl.RLS().fit(X, y)
     ticket = model.ask(X[0])
@@ -301,7 +301,7 @@ def test_bytes_of_another_kind_are_refused():
 
 
 @pytest.mark.parametrize("name", ["rls", "auto", "lms", "kernel", "network", "pipeline"])
-def test_a_row_that_misses_a_value_is_skipped_when_it_is_told(name):
+def test_a_row_with_a_missing_value_is_skipped_when_its_label_arrives(name):
     X, y = stream()
     model, twin = MODELS[name]().clone({"missing": "skip"}), MODELS[name]().clone({"missing": "skip"})
     for t in range(80):
@@ -324,7 +324,7 @@ def test_a_row_that_misses_a_value_is_skipped_when_it_is_told(name):
     ],
     ids=["lags", "standardize", "network", "averaged", "auto"],
 )
-def test_a_ticket_told_at_once_that_brings_a_name_is_the_row_learned(make):
+def test_a_ticket_with_a_new_name_told_at_once_equals_learning_the_row(make):
     X, y = stream()
     by_ticket, by_row = make(), make()
     for t in range(60):

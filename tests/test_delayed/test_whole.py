@@ -45,7 +45,7 @@ def pending(name):
 
 
 def pending_with_texts(name):
-    """The last row has no new text: its label is learned before its ticket, which holds another, is marked."""
+    """The last row has no new text: its label is learned before its ticket, which wraps another, is marked as told."""
     made = dl.Pending(LEARNERS[name](), most=8)
     for number, color in enumerate(["red", "blue", "red"]):
         made.predict_one(number, {"color": color, "size": float(number)})
@@ -65,7 +65,7 @@ COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda model: 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_copy_is_the_same_and_independent(kind, name, way):
+def test_a_copy_is_equal_and_independent(kind, name, way):
     model = MODELS[kind](name)
     before = model.to_bytes()
     other = COPIES[way](model)
@@ -93,7 +93,7 @@ def test_a_copied_ticket_is_told_on_its_own(name, way):
 
 
 def test_a_second_thread_is_refused_and_nothing_is_lost(monkeypatch):
-    """The first call halts while the second is made, which must neither learn nor undo what the first learns."""
+    """The second call comes while the first is paused; it must neither learn nor undo what the first learns."""
     model, quiet = forecaster("rls"), forecaster("rls")
     arrived, go_on = threading.Event(), threading.Event()
     check = dl.Forecaster._check_width
@@ -119,7 +119,7 @@ def test_a_second_thread_is_refused_and_nothing_is_lost(monkeypatch):
     assert model.to_bytes() == quiet.to_bytes()
 
 
-def test_a_second_thread_cannot_use_rows_that_wait_meanwhile():
+def test_a_second_thread_cannot_use_the_waiting_rows_during_a_call():
     model = pending("rls")
     with model._guard.claim():
         refused = []
@@ -154,8 +154,8 @@ CALLS = {
 
 @pytest.mark.parametrize("name", ["rls", "pipeline", "network"])
 @pytest.mark.parametrize("call", CALLS)
-def test_an_interrupt_at_any_line_leaves_it_whole_and_free(call, name, monkeypatch):
-    """All of a call is done then, or nothing; what was asked before an interrupt may stay asked."""
+def test_an_interrupt_at_any_line_leaves_it_consistent_and_unlocked(call, name, monkeypatch):
+    """A call is done completely or not at all; a row that was predicted before the interrupt may keep waiting."""
     monkeypatch.setattr("driftline.delayed.parallel.cores", lambda: 1)  # a trace sees one thread
     make, act = CALLS[call]
     start, done = make(name), make(name)
@@ -201,7 +201,7 @@ def test_a_call_that_fails_between_two_steps_is_undone(calls, name, monkeypatch)
 
 
 def test_an_interrupt_while_threads_start_leaves_none_running(monkeypatch):
-    """An executor does not know the thread that is being started, and it would go on learning."""
+    """An executor does not know a thread that is still being started, which would keep learning."""
     monkeypatch.setattr("driftline.delayed.parallel.cores", lambda: 2)
     start, threads = threading.Thread.start, []
 

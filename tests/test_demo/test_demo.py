@@ -12,10 +12,10 @@ from driftline.demo.tour import show, steps
 from tests.test_cli.calling import call
 
 
-def test_the_streams_causes_change_as_it_says():
-    """Least squares, told where they change, finds the constants within four standard errors.
+def test_the_coefficients_of_the_stream_change_as_documented():
+    """Least squares, given the points of change, finds the constants within four standard errors.
 
-    The noise keeps half of itself from hour to hour, which widens the errors of independent noise by up to sqrt(3).
+    Half of the noise carries over from hour to hour, which widens the errors by up to sqrt(3).
     """
     columns = demand.make()
     hour = np.arange(demand.ROWS)
@@ -59,7 +59,7 @@ def test_the_rows_to_predict_follow_the_stream():
 
 
 @pytest.mark.parametrize("name", ["demand.csv", "next_day.csv", "model.drift"])
-def test_a_file_of_the_users_is_not_overwritten(tmp_path, capsys, name):
+def test_a_users_file_is_not_overwritten(tmp_path, capsys, name):
     (tmp_path / name).write_text("mine\n")
     code, out, err = call(capsys, "demo", tmp_path)
     assert code in (1, 2)
@@ -78,7 +78,7 @@ def test_a_second_demo_in_the_same_folder_is_refused(tmp_path, capsys):
 
 
 def test_the_stream_goes_through_a_service_that_stops_by_itself(tmp_path, capsys, monkeypatch):
-    """The model that is left in the folder is the library's, given the same questions and labels."""
+    """The model left in the folder equals the library's, given the same predictions and labels."""
     pytest.importorskip("httpx")
     pytest.importorskip("uvicorn")
     from driftline.serve.engine import Engine
@@ -87,7 +87,7 @@ def test_the_stream_goes_through_a_service_that_stops_by_itself(tmp_path, capsys
 
     columns = demand.make(count := 960)
     monkeypatch.setattr(demand, "make", lambda: columns)
-    for _ in range(2):  # the second begins anew
+    for _ in range(2):  # the second run starts over
         code, out, err = call(capsys, "demo", tmp_path, "--serve", "--seconds", "0.1")
         assert (code, err) == (0, "")
     assert "960 rows learned" in out

@@ -1,4 +1,4 @@
-"""The pictures in README and docs are those that the demonstrations draw now; ``make pictures`` draws them anew."""
+"""The pictures in README and docs match what the demonstrations draw now; ``make pictures`` draws them again."""
 
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from tests.test_report.photograph import photograph
 from tests.test_report.test_page_in_browser import needs_uplot
 
 DOCS = Path(__file__).parents[2] / "docs" / "_static"
-SHRUNK = 4  # to a side, so that how letters are smoothed does not matter
-DIFFERENT, MOST = 40, 0.002  # of 255, and the share of points that may be
+SHRUNK = 4  # pixels a side become one, so that the smoothing of letters does not matter
+DIFFERENT, MOST = 40, 0.002  # the difference that counts, out of 255, and the share of pixels that may differ
 
 
 def changed(drawn, kept):
-    """The share of points that differ."""
+    """The share of pixels that differ."""
     with Image.open(drawn) as first, Image.open(kept) as second:
         assert first.size == second.size
         small = [size // SHRUNK for size in first.size]
@@ -28,14 +28,14 @@ def changed(drawn, kept):
 
 
 @pytest.mark.parametrize(("draw", "name"), [(tracking.main, "tracking.png"), (forecasting.main, "forecast.png")])
-def test_pictures_of_the_demonstrations_are_those_in_the_docs(draw, name, tmp_path, monkeypatch, capsys):
+def test_pictures_of_the_demonstrations_match_those_in_the_docs(draw, name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     draw()
     assert f"The picture: demo/{name}" in capsys.readouterr().out
     assert changed(tmp_path / "demo" / name, DOCS / name) < MOST
 
 
-def test_the_picture_of_the_report_is_that_in_the_docs(browser, tmp_path):  # noqa: F811
+def test_the_picture_of_the_report_matches_that_in_the_docs(browser, tmp_path):  # noqa: F811
     needs_uplot()
     demand.write(tmp_path / "demand.csv", demand.make())
     with pytest.raises(SystemExit):

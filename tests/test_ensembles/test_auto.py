@@ -1,4 +1,4 @@
-"""Auto: against its plain form, under changes of units, on hostile streams, and its explanations."""
+"""Auto: compared with its plain version, under changes of units, on hostile streams, and its explanations."""
 
 import pickle
 
@@ -25,7 +25,7 @@ def experts_of(model):
 
 
 def of_the_core(model, X, y):
-    """What the linear core says, row by row; the experts beside it have tests of their own."""
+    """The linear core's predictions, row by row; the other experts have their own tests."""
     said = [0.0]
     model.learn_one(X[0], y[0])
     for x, label in zip(X[1:], y[1:], strict=True):
@@ -35,9 +35,9 @@ def of_the_core(model, X, y):
 
 
 @pytest.mark.parametrize(("d", "rows"), [(1, 127), (3, 120), (14, 110)])
-def test_predictions_of_the_core_are_those_of_the_plain_form(d, rows):
+def test_predictions_of_the_core_match_the_plain_version(d, rows):
     X, y = drifting(rows, d, seed=d)
-    y[rows // 2 :] += 4 * X[rows // 2 :, 0]  # a jump, so that the experts that watch for one start over
+    y[rows // 2 :] += 4 * X[rows // 2 :, 0]  # a jump, so that the experts that detect jumps reset
     model = dl.Auto()
     predictions = of_the_core(model, X, y)
     assert model.certificate().events.get("expert_resets", 0) > 0
@@ -45,24 +45,24 @@ def test_predictions_of_the_core_are_those_of_the_plain_form(d, rows):
 
 
 @pytest.mark.parametrize("struck", [[90], [90, 91], [80, 100, 101, 110]])
-def test_predictions_after_outliers_are_those_of_the_plain_form(struck):
+def test_predictions_after_outliers_match_the_plain_version(struck):
     X, y = drifting(120, 3, seed=19)
     y[struck] += 40 * np.ptp(y)
     model = dl.Auto()
     predictions = of_the_core(model, X, y)
-    assert model.certificate().events["outliers"] == 1  # those of the same size that follow are labels as others
+    assert model.certificate().events["outliers"] == 1  # later labels of the same size are not outliers
     np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("gaps", [[1], [6, 7, 31], [63, 64], [40, 70, 71, 110]])
-def test_predictions_after_rows_without_a_label_are_those_of_the_plain_form(gaps):
+def test_predictions_after_rows_without_a_label_match_the_plain_version(gaps):
     X, y = drifting(120, 3, seed=19)
     model, known, said = dl.Auto(missing="skip"), y.copy(), [0.0]
     for t in range(120):
         if t > 0:
             said.append(model._core.said(X[t], 1)[0])
         if t in gaps:
-            known[t] = model.predict_one(X[t])  # which stands for the label
+            known[t] = model.predict_one(X[t])  # stands in for the label
         model.learn_one(X[t], np.nan if t in gaps else y[t])
     np.testing.assert_allclose(said, auto(X, known, experts_of(model), gaps), rtol=1e-6)
     assert (model.n_seen_, model.n_skipped_) == (120 - len(gaps), len(gaps))
@@ -70,8 +70,8 @@ def test_predictions_after_rows_without_a_label_are_those_of_the_plain_form(gaps
 
 
 @pytest.mark.parametrize("delay", [0, 1, 30])
-def test_a_season_stays_as_long_where_labels_are_missing(delay):
-    """One label in twenty never comes: the error where labels come is nearly what it is with all of them."""
+def test_a_season_keeps_its_length_if_labels_are_missing(delay):
+    """One label in twenty never arrives; the error on the other rows is nearly what it is with all labels."""
     rng = np.random.default_rng(8)
     X, t = np.zeros((3000, 1)), np.arange(3000)
     y = 10 + rng.normal(size=24)[t % 24] * 3 + 0.1 * rng.normal(size=3000)
@@ -86,8 +86,8 @@ def test_a_season_stays_as_long_where_labels_are_missing(delay):
     assert torn.n_skipped_ == holes.sum()
 
 
-def test_a_unit_and_an_origin_of_its_own_for_every_feature_change_little():
-    """Experts that see the features as they are are lost then; those that see them standardised are the same."""
+def test_scaling_and_shifting_each_feature_changes_little():
+    """Experts on raw features then become useless; those on standardised features do not change."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(1500, 4))
     weights = np.cumsum(0.05 * rng.normal(size=X.shape), axis=0)
@@ -99,21 +99,21 @@ def test_a_unit_and_an_origin_of_its_own_for_every_feature_change_little():
     assert moved < 1.1 * plain
 
 
-def test_one_unit_for_all_changes_nothing():
-    """Powers of two are exact, so that even rounding is the same, apart from the floor below exact predictions.
+def test_scaling_all_features_alike_changes_nothing():
+    """Powers of two are exact, so even rounding is the same, apart from the floor on the losses of exact predictions.
 
-    That floor may move a value across the threshold of a tree: what trees say may differ by more than rounding.
+    That floor may move a value across the threshold of a tree, so the trees' predictions may differ by more.
     """
     X, y = drifting(300, 3, seed=7)
     plain = of_the_core(dl.Auto(), X, y)
     scaled = of_the_core(dl.Auto(), X * 2.0**20, y * 2.0**-30) * 2.0**30
     np.testing.assert_allclose(scaled, plain, rtol=1e-9)
     plain, scaled = dl.Auto().run(X, y).predictions, dl.Auto().run(X * 2.0**20, y * 2.0**-30).predictions * 2.0**30
-    np.testing.assert_allclose(scaled[:48], plain[:48], rtol=1e-9)  # no tree stands yet
+    np.testing.assert_allclose(scaled[:48], plain[:48], rtol=1e-9)  # no tree has been fitted yet
     np.testing.assert_allclose(scaled, plain, atol=0.01 * np.ptp(y))
 
 
-def test_a_feature_that_begins_late_is_taken_up():
+def test_a_feature_that_starts_late_is_learned():
     X, y = drifting(900, 3, seed=8)
     X[:300, 1] = 0.0
     X[:, 1] *= 1e6
@@ -134,7 +134,7 @@ def test_scales_that_grow_are_followed_without_a_jump_in_the_predictions():
     assert run.losses[500:].mean() < 4 * 0.01**2
 
 
-def test_losses_stay_near_those_of_the_best_on_a_stream_that_jumps_and_rests():
+def test_the_loss_is_below_that_of_the_best_forgetting_on_a_stream_that_jumps():
     rng = np.random.default_rng(10)
     X = rng.normal(size=(3000, 5))
     weights = np.repeat(rng.normal(size=(3, 5)), 1000, axis=0)
@@ -146,7 +146,7 @@ def test_losses_stay_near_those_of_the_best_on_a_stream_that_jumps_and_rests():
 
 @pytest.mark.parametrize("size", [100.0, -1e4, 1e12])
 @pytest.mark.parametrize("at", [64, 500, 511, 512])
-def test_an_outlier_costs_itself_alone(size, at):
+def test_an_outlier_costs_only_its_own_row(size, at):
     X, y = drifting(800, 3, seed=11)
     plain = dl.Auto().run(X, y).losses
     y[at] += size * y.std()
@@ -157,7 +157,7 @@ def test_an_outlier_costs_itself_alone(size, at):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_outliers_row_by_row_and_in_blocks(dtype):
+def test_outliers_are_treated_alike_row_by_row_and_in_blocks(dtype):
     X, y = drifting(700, 3, seed=20)
     y[[100, 300, 301, 302, 513, 690]] += [1e3, 1e5, 1e5, 1e5, -1e9, 1e12]
     whole, loop = dl.Auto(dtype=dtype), dl.Auto(dtype=dtype)
@@ -167,7 +167,7 @@ def test_outliers_row_by_row_and_in_blocks(dtype):
 
 
 @pytest.mark.parametrize("size", [5.0, 50.0, 1e3])
-def test_a_level_that_stays_costs_one_row_more_than_one_that_is_known_to(size):
+def test_a_lasting_jump_costs_at_most_one_row_more_than_a_fast_learner(size):
     X, y = drifting(900, 3, seed=21)
     jump = size * y.std()
     y[400:] += jump
@@ -178,7 +178,7 @@ def test_a_level_that_stays_costs_one_row_more_than_one_that_is_known_to(size):
     assert loss < ready + 1.2 * jump**2
 
 
-def test_the_first_move_of_labels_at_rest_costs_two_rows():
+def test_the_first_jump_of_constant_labels_costs_two_rows():
     """The first label of the new level counts as an outlier; the second confirms it, and the third is predicted."""
     rng = np.random.default_rng(23)
     X, y = rng.normal(size=(150, 3)), np.where(np.arange(150) < 120, 13.0, -30.0) + 0.03 * rng.normal(size=150)
@@ -191,16 +191,16 @@ def test_the_first_move_of_labels_at_rest_costs_two_rows():
     assert asked.to_bytes() == whole.to_bytes()
 
 
-def test_no_two_labels_in_succession_are_outliers():
+def test_no_two_successive_labels_are_outliers():
     X, y = drifting(160, 3, seed=24)
-    y[100:] += y.std() * 3.0 ** np.arange(60)  # each of them is far beyond all before
+    y[100:] += y.std() * 3.0 ** np.arange(60)  # each is far beyond all labels before it
     model = dl.Auto()
     predictions = of_the_core(model, X, y)
     assert 0 < model.certificate().events["outliers"] <= 30
     np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-3)
 
 
-def test_a_rare_event_that_a_feature_tells_is_learned_at_once():
+def test_a_rare_event_that_a_feature_shows_is_learned_at_once():
     X, y = drifting(3000, 3, seed=22)
     event = np.zeros(3000)
     event[[700, 1500, 2900]] = 1.0
@@ -217,7 +217,7 @@ def test_constant_and_repeated_columns_do_no_harm():
     assert dl.Auto().run(wide, y).losses[30:].mean() < 1.2 * plain
 
 
-def test_it_says_what_it_believes():
+def test_memory_and_drift_tell_a_fixed_target_from_a_fast_one():
     rng = np.random.default_rng(13)
     X = rng.normal(size=(2000, 3))
     still = dl.Auto()
@@ -232,7 +232,7 @@ def test_it_says_what_it_believes():
         assert len(model.weights_) == len(model._core.experts()) + 8
 
 
-def test_coefficients_are_those_of_the_target():
+def test_coefficients_match_those_of_the_target():
     rng = np.random.default_rng(14)
     X = rng.normal(size=(3000, 3)) * [1.0, 100.0, 0.01]
     model = dl.Auto()
@@ -242,7 +242,7 @@ def test_coefficients_are_those_of_the_target():
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 63, 64, 65, 200])
-def test_a_run_in_parts_is_one_run(rows):
+def test_a_run_in_parts_equals_one_run(rows):
     X, y = drifting(300, 3, seed=15)
     whole, parts = dl.Auto(), dl.Auto()
     wanted = whole.run(X, y).predictions
@@ -273,7 +273,7 @@ def test_a_forged_state_is_refused_or_predicts_finitely(rows):
 
 
 def late_losses(model, X, y, delay, copy_at=None):
-    """Squared errors where each label comes ``delay`` rows late."""
+    """Squared errors if each label arrives ``delay`` rows late."""
     waiting, losses = [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t]))
@@ -286,13 +286,13 @@ def late_losses(model, X, y, delay, copy_at=None):
 
 
 def wave_after(rng, rows, period):
-    """A label that repeats itself, which the inputs do not tell."""
+    """Labels with a period that the features do not show."""
     X = rng.standard_normal((rows, 2))
     return X, 3 * np.sin(2 * np.pi * np.arange(rows) / period) + X[:, 0] + 0.1 * rng.standard_normal(rows)
 
 
 @pytest.mark.parametrize("delay", [1, 5, 12])
-def test_labels_that_come_late_are_not_taken_for_the_last(delay):
+def test_late_labels_are_not_taken_for_the_newest(delay):
     X, y = wave_after(np.random.default_rng(4), 1500, 24)
     noise = np.mean(late_losses(dl.Auto(), X, y, delay)[500:])
     blind = np.mean(late_losses(dl.RLS(forgetting=0.999), X, y, delay)[500:])
@@ -301,14 +301,14 @@ def test_labels_that_come_late_are_not_taken_for_the_last(delay):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_late_labels_and_a_copy_on_the_way(dtype):
+def test_a_copy_made_while_labels_are_late_continues_alike(dtype):
     X, y = wave_after(np.random.default_rng(5), 300, 24)
     whole = late_losses(dl.Auto(dtype=dtype), X, y, 7)
     for at in (3, 20, 150):
         np.testing.assert_array_equal(late_losses(dl.Auto(dtype=dtype), X, y, 7, copy_at=at), whole)
 
 
-def test_what_is_asked_and_never_learned_changes_nothing():
+def test_rows_that_are_predicted_and_never_learned_change_nothing():
     X, y = wave_after(np.random.default_rng(6), 200, 24)
     asked, other = dl.Auto(), np.random.default_rng(7).standard_normal((200, 2))
     for t in range(200):
@@ -322,7 +322,7 @@ def test_what_is_asked_and_never_learned_changes_nothing():
     np.testing.assert_array_equal(asked.predict(X), plain.predict(X))
 
 
-def test_an_outlier_among_late_labels_costs_itself_alone():
+def test_an_outlier_among_late_labels_costs_only_its_own_row():
     X, y = wave_after(np.random.default_rng(8), 900, 24)
     plain = late_losses(dl.Auto(), X, y, 5)
     y[500] += 1e4
@@ -339,7 +339,7 @@ def test_an_outlier_among_late_labels_costs_itself_alone():
         lambda: dl.Network([dl.features.Polynomial(degree=2) | dl.Auto(), dl.RLS()], top=dl.RLS(forgetting=0.999)),
     ],
 )
-def test_labels_that_come_late_within_a_network_or_behind_what_does_not_learn(make):
+def test_late_labels_reach_auto_within_a_network_or_behind_a_transformer(make):
     X, y = wave_after(np.random.default_rng(9), 1200, 24)
     alone = np.mean(late_losses(dl.Auto(), X, y, 12)[500:])
     blind = np.mean(late_losses(dl.RLS(forgetting=0.999), X, y, 12)[500:])

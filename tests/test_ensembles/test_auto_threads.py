@@ -35,12 +35,12 @@ def digests():
     return found
 
 
-def test_one_thread_and_two_leave_the_same_bits(digests):
+def test_one_thread_and_two_give_the_same_bits(digests):
     assert digests["1"] == digests["2"]
 
 
-def test_a_run_leaves_the_bits_of_the_loop(digests):
-    """The script again, row by row."""
+def test_a_run_gives_the_bits_of_the_loop(digests):
+    """Repeats the script row by row."""
     rows = SCRIPT.replace("runs = [", "one = dl.Auto(missing='skip')\nfor x, t in zip(X, y): one.learn_one(x, t)\nruns = [")
     rows += "\nassert one.to_bytes() == model.to_bytes()\n"
     done = subprocess.run([sys.executable, "-c", rows], capture_output=True, text=True, timeout=300)

@@ -1,4 +1,4 @@
-"""Rows that need not follow the last one learned: what scikit-learn's ``score`` measures."""
+"""Predictions without lags, for rows that need not follow the last one learned, as in scikit-learn's ``score``."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,13 @@ import driftline as dl
 
 
 def alternating(rows=1000, seed=0):
-    """Labels that change sign from row to row, and two features that have nothing to do with them."""
+    """Labels that change sign from row to row, and two unrelated features."""
     rng = np.random.default_rng(seed)
     return rng.standard_normal((rows, 2)), 5.0 * (-1.0) ** np.arange(rows) + 0.1 * rng.standard_normal(rows)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_labels_that_say_all_about_the_next_row_have_no_say(dtype):
+def test_predictions_without_lags_do_not_depend_on_earlier_labels(dtype):
     X, y = alternating()
     model = dl.Auto(dtype=dtype).fit(X, y)
     np.testing.assert_allclose(model.predict(X[:50]), -y[-1], atol=1.0)
@@ -32,7 +32,7 @@ def test_a_fixed_target_is_predicted_as_by_least_squares():
     assert model.score(X[2000:][order], y[2000:][order]) == pytest.approx(model.score(X[2000:], y[2000:]), rel=1e-12)
 
 
-def test_names_missing_values_and_a_refusal_are_as_ever():
+def test_names_missing_values_and_errors_work_as_with_lags():
     pandas = pytest.importorskip("pandas")
     X, y = alternating(200)
     frame = pandas.DataFrame(X, columns=["a", "b"])

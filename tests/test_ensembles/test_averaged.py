@@ -46,7 +46,7 @@ def test_the_weights_are_the_mean_of_those_that_predicted(name, seed, d, interce
 
 
 @given(st.sampled_from(PARTS), seeds, st.integers(1, 6), st.lists(st.integers(1, 29), max_size=3), st.booleans())
-def test_run_is_the_loop_and_parts_of_a_run_are_the_run(name, seed, d, cuts, single):
+def test_run_equals_the_loop_and_a_run_in_parts(name, seed, d, cuts, single):
     X, y = drifting(seed, 30, d)
     dtype = "float32" if single else "float64"
     whole, parts, looped = (dl.Averaged(EVERY[name](dtype=dtype)) for _ in range(3))
@@ -54,8 +54,8 @@ def test_run_is_the_loop_and_parts_of_a_run_are_the_run(name, seed, d, cuts, sin
     assert parts.certificate().loss == pytest.approx(run.losses.sum(), rel=1e-9)
 
 
-def test_the_risk_is_that_of_the_function_of_regret():
-    """online_to_batch averages by itself, from the snapshots of a run."""
+def test_the_risk_matches_online_to_batch():
+    """online_to_batch computes the average itself, from the snapshots of a run."""
     X, y = drifting(3, 200, 4)
     X /= np.linalg.norm(X, axis=1).max()
     fresh_X, fresh_y = drifting(3, 400, 4)
@@ -67,7 +67,7 @@ def test_the_risk_is_that_of_the_function_of_regret():
     assert bound.observed == pytest.approx(np.mean((fresh_y - model.predict(fresh_X)) ** 2), rel=1e-9)
 
 
-def test_averaging_lowers_the_risk_on_a_target_at_rest():
+def test_averaging_lowers_the_risk_on_a_fixed_target():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 5)) / np.sqrt(5)
     target = np.array([1.0, -1.0, 0.5, 0.0, 2.0])
@@ -93,7 +93,7 @@ def test_rows_that_are_not_learned_do_not_count():
     assert skipping.n_skipped_ == 4
 
 
-def test_a_new_feature_had_no_part_in_the_rows_before_it():
+def test_the_weight_of_a_new_feature_counts_as_0_in_earlier_rows():
     model, rls = dl.Averaged(dl.RLS()), dl.RLS()
     used = []
     for t in range(12):
@@ -106,7 +106,7 @@ def test_a_new_feature_had_no_part_in_the_rows_before_it():
 
 
 @pytest.mark.parametrize("bad", [{"total": np.array([np.nan] * 4)}, {"total": np.zeros(2)}, {"count": np.array([1.5])}])
-def test_a_mean_that_is_none_is_refused(bad):
+def test_an_invalid_mean_is_refused(bad):
     model = dl.Averaged()
     model.run(*drifting(1, 20, 3))
     state = model.__getstate__()
@@ -121,7 +121,7 @@ def test_intervals_cover_at_the_level():
     assert abs(np.mean((run.lower <= y) & (y <= run.upper)) - 0.8) < 0.03
 
 
-def test_a_learner_that_diverges_leaves_everything_as_it_was():
+def test_a_learner_that_diverges_leaves_the_state_unchanged():
     model = dl.Averaged(dl.LMS(rate=50.0))
     X, y = drifting(3, 5, 2)
     model.run(X[:1], y[:1])

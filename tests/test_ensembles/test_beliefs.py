@@ -1,4 +1,4 @@
-"""The explanations of Auto, on streams whose truth is known and against the numbers it prints."""
+"""Auto's explanations: right on streams whose truth is known, and consistent with the numbers that they print."""
 
 import re
 
@@ -33,7 +33,7 @@ def stream(seed=23, rows=5000, step=0.0, noise=1.0, jumps=(), period=0, wave=0.0
 
 
 def counts(seed, rows=6000):
-    """Counts an hour, like those of hired bikes: a day, a week, the weather, and growth."""
+    """Hourly counts, like those of hired bikes: a day, a week, the weather, and growth."""
     rng = np.random.default_rng(seed)
     hour = np.arange(rows)
     day, week = np.sin(2 * np.pi * hour / 24), (hour // 24) % 7 < 5
@@ -48,8 +48,8 @@ def learned(X, y):
     return model
 
 
-def said(X, y):
-    """What is said about the pace."""
+def verdict_on(X, y):
+    """What Auto's explanation says about how fast the target moves."""
     return re.search(r"^The linear core remembers about [\d,]+ rows?: (.*)\.$", learned(X, y).explain(), re.MULTILINE)[1]
 
 
@@ -68,35 +68,35 @@ TRUTHS = {
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", TRUTHS)
-def test_the_pace_is_that_of_the_stream(name, seed):
+def test_the_verdict_fits_the_stream(name, seed):
     options, truths = TRUTHS[name]
-    assert said(*stream(seed, **options)) in truths
+    assert verdict_on(*stream(seed, **options)) in truths
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("ago", [100, 300, 1000])
 def test_a_jump_is_dated(ago, seed):
-    found = JUMPED.fullmatch(said(*stream(seed, jumps=(5000 - ago,))))
+    found = JUMPED.fullmatch(verdict_on(*stream(seed, jumps=(5000 - ago,))))
     assert 0.9 * ago <= int(found[1].replace(",", "")) <= ago
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_target_that_keeps_jumping_is_never_simply_at_rest(seed):
-    pace = said(*stream(seed, jumps=(1000, 2000, 4000)))
+    pace = verdict_on(*stream(seed, jumps=(1000, 2000, 4000)))
     assert JUMPED.fullmatch(pace) or pace in {SLOW, DRIFTS, DISAGREE}
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_counts_with_a_season_and_growth_are_not_said_to_be_at_rest(seed):
-    assert said(*counts(seed)) in {SLOW, DRIFTS, DISAGREE}
+def test_counts_with_a_season_and_growth_are_not_called_at_rest(seed):
+    assert verdict_on(*counts(seed)) in {SLOW, DRIFTS, DISAGREE}
 
 
-def test_the_demo_is_never_said_to_be_at_rest_before_its_jumps_and_at_its_end():
+def test_the_demo_is_not_called_at_rest_before_its_jumps_or_at_its_end():
     columns = demand.make()
     X, y = np.column_stack([columns[name] for name in ("temperature", "wind", "price")]), columns["demand"]
-    assert said(X[:3600], y[:3600]) in {SLOW, DRIFTS, DISAGREE}
-    assert JUMPED.fullmatch(said(X[:3700], y[:3700]))
-    assert said(X, y) in {SLOW, DRIFTS, DISAGREE}
+    assert verdict_on(X[:3600], y[:3600]) in {SLOW, DRIFTS, DISAGREE}
+    assert JUMPED.fullmatch(verdict_on(X[:3700], y[:3700]))
+    assert verdict_on(X, y) in {SLOW, DRIFTS, DISAGREE}
 
 
 @given(
@@ -108,7 +108,7 @@ def test_the_demo_is_never_said_to_be_at_rest_before_its_jumps_and_at_its_end():
     st.booleans(),
 )
 @settings(max_examples=40)
-def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step, noise, wave, jump):
+def test_the_verdict_follows_from_the_printed_numbers(seed, rows, step, noise, wave, jump):
     model = learned(*stream(seed, rows, step, noise, (rows // 2,) if jump else (), wave=wave))
     lines = model.explain().split("\n")
     place = next(number for number, line in enumerate(lines) if line.startswith("The linear core remembers"))
@@ -140,15 +140,15 @@ def test_what_is_said_follows_from_the_numbers_that_are_printed(seed, rows, step
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-6])
-def test_a_target_at_rest_whose_labels_have_no_noise_is_not_said_to_move(noise):
-    """A few rows tell it, so that a short memory is no sign."""
+def test_a_target_at_rest_whose_labels_have_no_noise_is_not_called_moving(noise):
+    """A few rows determine the target, so a short memory is no sign of drift."""
     for rows in (300, 5000):
-        pace = said(*stream(rows=rows, noise=noise))
+        pace = verdict_on(*stream(rows=rows, noise=noise))
         assert pace in {AT_REST, SLOW, DISAGREE, NO_SIGN} or "little noise" in pace
 
 
-def test_the_drift_of_a_few_fast_experts_is_told_apart():
-    """At rest, their share of the weight is below 1 %, and they have most of the mean drift."""
+def test_the_drift_without_the_few_fast_experts_is_printed_separately():
+    """At rest, they have less than 1 % of the weight but most of the mean drift."""
     model = learned(*stream(rows=3000))
     experts = model._core.experts()
     slow = [one for one in experts if round(one.memory) >= 10]
@@ -166,7 +166,7 @@ def in_words(**options):
     return learned(X, y).explain().split("\n")
 
 
-def test_nothing_is_said_too_early():
+def test_there_is_no_verdict_too_early():
     assert dl.Auto().explain() == "Auto has seen no row yet."
     for rows, spelled in ((1, "1 row"), (63, "63 rows")):
         words = in_words(rows=rows)
@@ -175,13 +175,13 @@ def test_nothing_is_said_too_early():
         assert rows > 1 or "Trees split" not in "\n".join(words)
 
 
-def test_it_says_whether_the_past_helps_and_how_many_labels_were_not_learned():
+def test_the_explanation_says_whether_the_past_helps_and_how_many_labels_were_not_learned():
     assert "\nEarlier labels and rows help a lot: " in "\n".join(in_words(wave=5.0))
     assert "\nEarlier labels and rows help little: " in "\n".join(in_words())
     assert in_words(outlier=1e4)[-1] == "1 outlying label, which no expert explained, was not learned."
 
 
-def test_it_says_what_the_experts_beside_the_core_found():
+def test_the_explanation_says_what_the_experts_outside_the_core_found():
     rng = np.random.default_rng(3)
     rows = 4000
     hour, weekday = np.arange(rows) % 24, np.arange(rows) // 24 % 7

@@ -1,4 +1,4 @@
-"""The classifier: signs of a regressor, any labels, more than two classes, probabilities, and the tools of others."""
+"""The classifier: signs of a regressor, any labels, more than two classes, probabilities, and other libraries' tools."""
 
 import pickle
 
@@ -19,7 +19,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @given(seeds, st.integers(1, 6), st.sampled_from(["DFOP", "RLS", "AAR", "Kalman"]))
-def test_labels_of_plus_and_minus_one_are_the_regressors_own(seed, d, name):
+def test_for_labels_of_plus_and_minus_one_predictions_are_the_signs_of_the_regressor(seed, d, name):
     X, codes = labelled(seed, 50, d, 2)
     y = 2.0 * codes - 1
     regressor = EVERY[name]()
@@ -34,7 +34,7 @@ def test_labels_of_plus_and_minus_one_are_the_regressors_own(seed, d, name):
 
 
 @given(seeds, st.integers(3, 4))
-def test_more_classes_are_one_against_the_rest(seed, classes):
+def test_several_classes_are_learned_one_against_the_rest(seed, classes):
     X, codes = labelled(seed, 60, 3, classes)
     model = dl.Classifier(dl.RLS(), classes=WORDS[:classes])
     run = model.run(X, WORDS[codes])
@@ -53,7 +53,7 @@ def test_more_classes_are_one_against_the_rest(seed, classes):
     st.lists(st.integers(1, 39), max_size=3),
     st.sampled_from(["RLS", "LMS", "WEMM"]),
 )
-def test_run_is_the_loop_and_parts_of_a_run_are_the_run(seed, d, classes, cuts, name):
+def test_run_equals_the_loop_and_a_run_in_parts(seed, d, classes, cuts, name):
     X, codes = labelled(seed, 40, d, classes)
     y = WORDS[codes]
     whole, parts, one = (dl.Classifier(EVERY[name]()) for _ in range(3))
@@ -68,7 +68,7 @@ def test_run_is_the_loop_and_parts_of_a_run_are_the_run(seed, d, classes, cuts, 
     assert whole.certificate().loss == np.sum(run.predictions != y) == run.errors.sum()
 
 
-def test_two_classes_and_then_three_are_the_learner_of_two_and_its_mirror():
+def test_a_third_class_keeps_what_the_learner_of_two_classes_has_learned():
     X, codes = labelled(1, 80, 3, 2)
     later = np.append(codes, [2, 0, 1, 2])
     X = np.vstack([X, X[:4] + 1])
@@ -116,7 +116,7 @@ def test_probabilities_sum_to_one_and_agree_with_the_labels():
 
 
 def test_probabilities_are_calibrated_along_a_stream():
-    """In each tenth, the share of the class is about what was said, beyond what a fixed curve achieves."""
+    """In each tenth of the probabilities, the share of the class is close to the mean probability."""
     X, y = dl.streams.Hyperplane(seed=1).take(12_000)
     model, said = dl.Classifier(), []
     model.run(X[:2000], y[:2000])
@@ -132,7 +132,7 @@ def test_probabilities_are_calibrated_along_a_stream():
     assert sum(gaps) < 0.03
 
 
-def test_the_mistakes_are_bounded_where_the_regressors_loss_is():
+def test_the_mistakes_are_bounded_if_the_regressors_loss_is():
     X, codes = labelled(3, 300, 4, 2)
     model = dl.Classifier(dl.AAR())
     model.run(X, codes)
@@ -141,11 +141,11 @@ def test_the_mistakes_are_bounded_where_the_regressors_loss_is():
     assert dl.Classifier(dl.AAR()).fit(X, np.arange(300) % 3).certificate().bound is None
 
 
-# Copies, files and others' tools.
+# Copies, files and other libraries' tools.
 
 
 @pytest.mark.parametrize("classes", [1, 2, 3])
-def test_copies_and_files_go_on(classes, tmp_path):
+def test_copies_and_loaded_models_continue_alike(classes, tmp_path):
     X, codes = labelled(1, 60, 3, classes)
     y = WORDS[codes]
     model = dl.Classifier(dl.WEMM(), missing="skip")
@@ -166,7 +166,7 @@ def test_copies_and_files_go_on(classes, tmp_path):
 
 
 @pytest.mark.parametrize("bad", [{"known": np.array([9.0])}, {"mistakes": np.array([-1.0])}, {"known": np.zeros(2)}])
-def test_a_state_that_is_not_sound_is_refused(bad):
+def test_an_invalid_state_is_refused(bad):
     model = dl.Classifier().fit(*labelled(1, 40, 3, 3))
     state = model.__getstate__()
     with pytest.raises(ValueError, match="state"):
@@ -174,7 +174,7 @@ def test_a_state_that_is_not_sound_is_refused(bad):
     assert same(model.__getstate__(), state)
 
 
-def test_parameters_of_the_regressor_act_from_the_next_row_on():
+def test_parameters_of_the_regressor_take_effect_from_the_next_row_on():
     X, codes = labelled(1, 60, 3, 3)
     model, rls = dl.Classifier(dl.RLS(), classes=[0, 1, 2]), dl.RLS()
     for part, forgetting in ((slice(0, 30), 0.99), (slice(30, 60), 0.5)):
@@ -198,7 +198,7 @@ def test_scikit_learns_checks_fail_only_as_listed(model):
     assert failed == set(expected_failures(model))
 
 
-def test_scikit_learn_takes_it_for_a_classifier():
+def test_scikit_learn_treats_it_as_a_classifier():
     X, codes = labelled(1, 200, 3, 2)
     model = dl.Classifier(dl.Ridge())
     assert is_classifier(model)
@@ -210,7 +210,7 @@ def test_scikit_learn_takes_it_for_a_classifier():
         part.partial_fit(X, codes, classes=[0, 1, 2])
 
 
-def test_accuracy_through_evaluate_and_river():
+def test_evaluate_and_river_measure_the_accuracy():
     from river import base, evaluate, metrics
 
     X, codes = labelled(1, 300, 3, 2)
@@ -228,7 +228,7 @@ def test_accuracy_through_evaluate_and_river():
     assert loss.get() < np.log(2)
 
 
-def test_a_classifier_has_the_weights_that_its_learner_has():
+def test_a_classifier_has_weights_if_its_learner_has():
     X, codes = labelled(5, 60, 3, 3)
     for y in (codes > 1, codes):
         curved = dl.Classifier(dl.Kernel(dl.RLS(), gamma=0.5)).fit(X, y)

@@ -63,7 +63,7 @@ def test_mappings_grow_the_model():
     assert model.predict_proba_one({"b": 3.0})["big"] > 0.5
 
 
-def test_what_labels_cannot_have_is_refused():
+def test_invalid_labels_and_options_of_regressors_are_refused():
     X, codes = labelled(1, 40, 3, 2)
     model = dl.Classifier().fit(X, codes)
     with pytest.raises(ValueError, match=r"Classifier\.run: class labels have no interval"):
@@ -92,7 +92,7 @@ def test_what_labels_cannot_have_is_refused():
             ask()
 
 
-def test_a_failure_in_the_middle_forgets_new_classes_too():
+def test_a_run_that_fails_half_way_forgets_new_classes_too():
     X, codes = labelled(1, 40, 3, 2)
     model = dl.Classifier(dl.LMS(rate=0.1)).fit(X, codes)
     before = model.__getstate__()
@@ -105,7 +105,7 @@ def test_a_failure_in_the_middle_forgets_new_classes_too():
 
 
 @pytest.mark.parametrize("known", [None, ["a", "b", "c"]])
-def test_a_row_that_is_skipped_is_no_mistake(known):
+def test_a_skipped_row_is_not_a_mistake(known):
     """The errors sum to the certificate's loss; a row before the first class is known is a mistake."""
     X, codes = labelled(3, 60, 2, 3)
     y = np.array(["a", "b", "c"])[codes]
@@ -120,7 +120,7 @@ def test_a_row_that_is_skipped_is_no_mistake(known):
     assert result.skipped["Classifier"] == 3
 
 
-def test_a_class_that_comes_with_a_row_that_is_lost_on_the_way_is_no_mistake():
+def test_a_row_that_a_transformer_makes_infinite_is_skipped_and_not_a_mistake():
     model = Polynomial(2) | dl.Classifier(dl.RLS(missing="skip"))
     run = model.run([[1.0], [1e200], [2.0], [1e200]], ["a", "b", "a", "a"])
     assert run.errors[[0, 2]].tolist() == [1.0, 0.0]
@@ -129,7 +129,7 @@ def test_a_class_that_comes_with_a_row_that_is_lost_on_the_way_is_no_mistake():
     assert run.skipped == 2
 
 
-def test_missing_labels_are_the_same_in_both_ways_in():
+def test_missing_labels_are_skipped_alike_by_run_and_learn_one():
     pandas = pytest.importorskip("pandas")
     X = np.arange(8.0).reshape(4, 2)
     for label, missing, dtype in (
@@ -162,7 +162,7 @@ def test_missing_labels_are_the_same_in_both_ways_in():
 
 
 @pytest.mark.parametrize("label", [np.inf, -np.inf, np.float32(np.inf), Decimal("Infinity")])
-def test_infinity_is_no_label(label):
+def test_infinity_is_not_a_label(label):
     for call in (lambda: dl.Classifier().learn_one([1.0], label), lambda: dl.Classifier().run([[1.0]], [label])):
         with pytest.raises(ValueError, match="infinity"):
             call()
@@ -170,7 +170,7 @@ def test_infinity_is_no_label(label):
         dl.Classifier(classes=[0.0, label])
 
 
-def test_classes_that_are_named_after_the_state_was_looked_at_are_known():
+def test_classes_set_after_pickling_take_effect():
     model = dl.Classifier()
     pickle.dumps(model)
     model.set_params(classes=["down", "up"])
@@ -180,7 +180,7 @@ def test_classes_that_are_named_after_the_state_was_looked_at_are_known():
     assert model.predict_one([1.0]) is None
 
 
-def test_a_state_whose_labels_are_not_the_classes_that_were_named_is_refused():
+def test_a_state_whose_labels_differ_from_its_classes_is_refused():
     model = dl.Classifier(classes=["down", "up"])
     fresh = model.__getstate__()
     model.learn_one([1.0], "none")

@@ -1,4 +1,4 @@
-"""The network: its parts alone, its bound, its nested parameters and files, its threads."""
+"""The network: compared with its nested learners, its bound, nested parameters, files and threads."""
 
 import copy
 
@@ -39,7 +39,7 @@ PARTS = sorted(name for name in EVERY if "logistic" not in name)
 
 
 def of_parts(model, X, y):
-    """What the parts say by themselves: copies on the rows, then the top on their predictions."""
+    """Predictions by hand: copies of the nested learners on the rows, then the top learner on their predictions."""
     copies = [clone(learner).run(X, y).predictions for learner in model.learners]
     return copies, np.column_stack(copies)
 
@@ -50,7 +50,7 @@ def of_parts(model, X, y):
     st.integers(1, 6),
     st.sampled_from(["float64", "float32"]),
 )
-def test_a_network_is_its_parts_one_after_the_other(names, seed, d, dtype):
+def test_a_network_equals_its_nested_learners_one_after_the_other(names, seed, d, dtype):
     X, y = drifting(seed, 40, d)
     model = dl.Network([EVERY[name](dtype=dtype) for name in names])
     top = dl.ARCOR(schedule=None, radius=1.0, intercept=False, dtype=dtype)
@@ -71,13 +71,13 @@ def test_a_network_is_its_parts_one_after_the_other(names, seed, d, dtype):
     st.integers(1, 6),
     st.lists(st.integers(1, 29), max_size=3),
 )
-def test_run_is_the_loop_and_parts_of_a_run_are_the_run(names, seed, d, cuts):
+def test_run_equals_the_loop_and_a_run_in_parts(names, seed, d, cuts):
     X, y = drifting(seed, 30, d)
     whole, parts, looped = (dl.Network([EVERY[name]() for name in names]) for _ in range(3))
     assert_one_way_of_learning(whole, parts, looped, X, y, cuts)
 
 
-def test_the_weights_are_those_of_the_linear_model_that_the_parts_make():
+def test_the_weights_are_those_of_the_combined_linear_model():
     X, y = drifting(1, 50, 3)
     model = dl.Network([dl.RLS(), dl.Kalman(intercept=False), dl.LMS()], top=dl.RLS())
     model.run(X, y)
@@ -87,7 +87,7 @@ def test_the_weights_are_those_of_the_linear_model_that_the_parts_make():
 
 
 @given(seeds, st.integers(1, 5), st.floats(0.1, 50), st.booleans())
-def test_theorem_2_holds_and_the_certificate_is_the_function_of_regret(seed, d, noise, far):
+def test_theorem_2_holds_and_the_certificate_matches_the_regret_module(seed, d, noise, far):
     X, y = wild(seed, 60, d, span=2.0) if far else drifting(seed, 60, d)
     patterns = [dl.Ridge(), dl.RLS(forgetting=0.7), dl.NLMS(), dl.CRRLS(period=5)]
     top = dl.ARCOR(noise=noise, schedule=None, radius=1.0, intercept=False)
@@ -119,7 +119,7 @@ def test_another_top_has_no_bound_and_says_why(top):
     assert any("on top starts at S = I" in words for words, holds in certificate.conditions.items() if not holds)
 
 
-def test_rows_of_other_weights_end_the_bound():
+def test_a_sample_weight_other_than_1_ends_the_bound():
     model = dl.Network()
     X, y = drifting(1, 30, 2)
     model.run(X, y)
@@ -136,7 +136,7 @@ def test_the_defaults_are_the_papers():
     assert dl.Network().certificate().loss == 0.0
 
 
-def test_patterns_are_never_taught():
+def test_base_estimators_are_never_trained():
     given_ones = [dl.RLS(), dl.LMS()]
     top = dl.AROWR(intercept=False)
     model = dl.Network(given_ones, top=top)
@@ -146,7 +146,7 @@ def test_patterns_are_never_taught():
     assert top.n_seen_ == 0
 
 
-# Parameters within parameters.
+# Nested parameters.
 
 
 def test_nested_parameters_are_reached_as_in_scikit_learn():
@@ -161,7 +161,7 @@ def test_nested_parameters_are_reached_as_in_scikit_learn():
     assert model.learners[0].forgetting == 0.8
     assert model.top.noise == 5.0
     assert model.learners[1].learners[0].rate == 0.2
-    assert first.forgetting == 0.9  # the learner that was given is the user's
+    assert first.forgetting == 0.9  # the user's own learner is unchanged
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_unknown_nested_parameters_are_refused(change):
     assert same(model.__getstate__(), before)
 
 
-def test_parameters_of_parts_act_from_the_next_row_on():
+def test_parameters_of_nested_learners_take_effect_from_the_next_row_on():
     X, y = drifting(1, 60, 2)
     model, rls = dl.Network([dl.RLS(forgetting=0.9), dl.Kalman()]), dl.RLS(forgetting=0.9)
     model.run(X[:30], y[:30])
@@ -223,7 +223,7 @@ def test_learners_must_be_a_list_of_learners(bad):
         dl.Network([dl.RLS()], top=[dl.RLS()])
 
 
-def test_parameters_by_place_are_counted():
+def test_too_many_positional_parameters_are_refused():
     with pytest.raises(TypeError, match="Network takes learners, top by position"):
         dl.Network([dl.RLS()], dl.AROWR(), True)
     with pytest.raises(TypeError, match="Network takes learners, top by position"):
@@ -237,7 +237,7 @@ def test_parameters_by_place_are_counted():
 
 @pytest.mark.parametrize("way", ["run", "learn_one"])
 @pytest.mark.parametrize("others", [[], [dl.WEMM(), dl.GD(rate=9.0)]], ids=["one may refuse", "several may refuse"])
-def test_a_row_that_one_part_refuses_is_learned_by_none(way, others):
+def test_a_row_that_one_nested_learner_refuses_is_learned_by_none(way, others):
     model = dl.Network([dl.RLS(), dl.LMS(rate=50.0), *others])
     X, y = drifting(3, 5, 2)
     model.run(X, y)
@@ -256,8 +256,8 @@ def test_a_row_that_one_part_refuses_is_learned_by_none(way, others):
 
 
 @pytest.mark.parametrize("tells", [False, True])
-def test_a_part_that_asks_for_more_of_its_schedule_learns_the_row_too(tells):
-    """Its table of thresholds ends after 4,096 resets, one a row here, when the part before it has learned the row."""
+def test_a_nested_learner_that_extends_its_schedule_still_learns_the_row(tells):
+    """Its table of thresholds ends after 4,096 resets, one a row here, when the learner before it has learned the row."""
     X, y = drifting(0, 4096, 2)
     parts = [dl.RLS(), dl.SecondOrder(reset=dl.Below([10.0]))]
     model = dl.Network(parts)
@@ -271,7 +271,7 @@ def test_a_part_that_asks_for_more_of_its_schedule_learns_the_row_too(tells):
         np.testing.assert_array_equal(part.coef_, alone.coef_)
 
 
-def test_a_saved_network_keeps_its_parts(tmp_path):
+def test_a_saved_network_keeps_its_nested_learners(tmp_path):
     model = dl.Network([dl.RLS(forgetting=[0.9, 0.8]), dl.GD(loss=dl.losses.Huber(2.0)), dl.Network()], dl.AROWR(noise=2.0))
     X, y = drifting(1, 40, 3)
     model.run(X, y)
@@ -285,7 +285,7 @@ def test_a_saved_network_keeps_its_parts(tmp_path):
 
 
 @pytest.mark.parametrize("change", ["drop", "shape", "width"])
-def test_a_state_with_a_part_that_is_not_sound_is_refused(change):
+def test_a_state_with_an_invalid_nested_learner_is_refused(change):
     model = dl.Network([dl.RLS(), dl.WEMM()])
     model.run(*drifting(1, 40, 3))
     state = model.__getstate__()
@@ -300,7 +300,7 @@ def test_a_state_with_a_part_that_is_not_sound_is_refused(change):
         dl.Network([dl.RLS(), dl.WEMM()]).__setstate__({**state, "core": core})
 
 
-def test_threads_and_no_threads_are_the_same(monkeypatch):
+def test_threads_do_not_change_the_results(monkeypatch):
     X, y = drifting(1, 3000, 8)
     threaded, serial = dl.Network(), dl.Network()
     monkeypatch.setattr("driftline.base.composite._WORTH_THREADS", 0)
@@ -324,13 +324,13 @@ def test_a_second_thread_is_told_that_the_model_is_in_use():
     model.learn_one(X[0], 1.0)
 
 
-def test_intervals_are_those_of_the_top():
+def test_intervals_are_those_of_the_top_learner():
     X, y = drifting(5, 3000, 4, step=0.003)
     run = dl.Network().run(X, y, level=0.8)
     assert abs(np.mean((run.lower <= y) & (y <= run.upper)) - 0.8) < 0.03
 
 
-def test_a_network_of_regressors_is_one_for_evaluation():
+def test_evaluation_treats_a_network_of_regressors_as_a_regressor():
     X, y = drifting(5, 300, 4)
     result = dl.evaluate.prequential(dl.Network([dl.RLS(), dl.Kalman()]), (X, y))
     assert result.totals["Network"]["mse"] == pytest.approx(np.mean(dl.Network([dl.RLS(), dl.Kalman()]).run(X, y).losses))

@@ -18,7 +18,7 @@ def stream(rows=1500, seed=0):
     return X, y
 
 
-def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
+def test_the_loss_is_within_1_percent_of_the_better_of_auto_and_the_expert():
     X, y = stream(4000)
     boosting = dl.Refit(HistGradientBoostingRegressor(max_iter=60, random_state=0), every=500, window=3000, lags=[1, 2])
     both = dl.Auto(experts=[boosting])
@@ -29,7 +29,7 @@ def test_it_is_hardly_behind_the_better_of_auto_and_the_expert():
     assert useless < 1.01 * alone[0]
 
 
-def test_what_is_made_of_the_learners_is_the_plain_form_of_blends_and_final_mixture():
+def test_predictions_match_the_plain_version_of_blends_and_final_mixture():
     X, y = stream(600)
     experts = [dl.RLS(forgetting=0.95), dl.Kalman()]
     said = np.column_stack([model.run(X, y).predictions for model in (dl.Auto(), *(expert.clone() for expert in experts))])
@@ -44,7 +44,7 @@ def test_what_is_made_of_the_learners_is_the_plain_form_of_blends_and_final_mixt
     assert list(model.weights_) == ["Auto", "RLS 1", "Kalman 2", *shares, "mean"]
 
 
-def test_run_is_the_loop_by_learn_one_or_ask_and_tell():
+def test_run_equals_the_loop_by_learn_one_or_ask_and_tell():
     X, y = stream(400)
     whole, loop, asked = (dl.Auto(experts=[dl.RLS(forgetting=0.95), dl.Kalman()]) for _ in range(3))
     run = whole.run(X, y, level=0.9)
@@ -61,7 +61,7 @@ def test_run_is_the_loop_by_learn_one_or_ask_and_tell():
 
 
 @pytest.mark.parametrize("ahead", [3, 20])
-def test_no_label_is_known_before_it_is_told(ahead):
+def test_no_label_is_used_before_it_arrives(ahead):
     X, y = stream(300)
     other = y.copy()
     other[200:] += 50
@@ -77,7 +77,7 @@ def test_no_label_is_known_before_it_is_told(ahead):
     assert not np.array_equal(said[0], said[1])
 
 
-def test_growth_copies_words_and_refusals():
+def test_growth_copies_explanations_and_errors():
     model = dl.Auto(experts=[dl.RLS()])
     for t in range(100):
         model.learn_one({"a": t % 3} if t < 50 else {"a": t % 3, "b": t % 2}, float(t % 3 + t % 2))

@@ -20,11 +20,11 @@ def stream(rows=700, seed=0):
 
 
 def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True, skipped=()):
-    """The predictions of a loop that refits, from the first row that a fit serves on; NaN before."""
+    """The predictions of a loop that refits; NaN before the first row that a fit predicts."""
     out, serving, coming, rows = np.full(len(y), np.nan), None, None, {}
     near = 0
     while near < len(lags) and lags[near] == near + 1:
-        near += 1  # lags 1, 2, ...: the newest labels known, where these are not
+        near += 1  # lags 1, 2, ... stand for the newest known labels if theirs are unknown
     for t in range(len(y)):
         back = [-(-ahead // lag) * lag if k >= near or lag >= ahead else ahead + k for k, lag in enumerate(lags)]
         row = np.concatenate([X[t], [y[t - place] if t >= place else np.nan for place in back]])
@@ -35,7 +35,7 @@ def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True, s
             model, low, high = serving
             said, reach = model.predict(rows[t][None])[0], 0.5 * (high - low)
             out[t] = np.clip(said, low - reach, high + reach)
-        count = t - ahead + 2  # labels told once this row's turn has passed
+        count = t - ahead + 2  # labels known after this row
         if count < 1:
             continue
         if coming is not None and count >= coming[0]:
@@ -58,17 +58,17 @@ TREE, LINE = DecisionTreeRegressor(max_depth=4, random_state=0), LinearRegressio
     ("every", "window", "lags", "fits"),
     [(100, 5000, (), 7 + 3), (50, 120, (1, 2, 24), 14 + 1), (7, 40, (3,), 100), (300, 250, (1, 60), 2 + 6)],
 )
-def test_predictions_are_those_of_the_loop_by_hand(estimator, every, window, lags, fits):
+def test_predictions_match_a_loop_by_hand(estimator, every, window, lags, fits):
     X, y = stream()
     model, takes_missing = dl.Refit(estimator, every=every, window=window, lags=lags), estimator is TREE
     wanted = by_hand(estimator, X, y, every, window, lags, takes_missing=takes_missing)
     served = ~np.isnan(wanted)
     assert served.sum() > 500
     np.testing.assert_allclose(model.run(X, y).predictions[served], wanted[served], rtol=1e-12 if takes_missing else 1e-9)
-    short = {(1, 2, 24): 1, (1, 60): 3}  # fits after 37, 56 and 75 rows, which have too few rows with all lags
+    short = {(1, 2, 24): 1, (1, 60): 3}  # the fits after 37, 56 and 75 rows have too few rows with all lags
     without = 0 if takes_missing else short.get(lags, 0)
     assert model.certificate().events["fits"] == fits - without
-    assert not hasattr(estimator, "tree_")  # the one that was given is not fitted
+    assert not hasattr(estimator, "tree_")  # the given estimator is not fitted
     assert not hasattr(estimator, "coef_")
 
 
@@ -94,7 +94,7 @@ def test_rows_without_a_label_keep_their_place(delay):
 
 @pytest.mark.parametrize("lags", [(1, 24), (1, 2, 3, 24), (2, 5)])
 @pytest.mark.parametrize("ahead", [2, 30])
-def test_labels_that_come_late_are_learned_as_of_when_they_were_asked(ahead, lags):
+def test_late_labels_are_learned_with_the_lags_known_at_their_prediction(ahead, lags):
     X, y = stream()
     model, waiting, said = dl.Refit(TREE, every=100, window=300, lags=lags), [], []
     for t in range(len(y)):
@@ -109,7 +109,7 @@ def test_labels_that_come_late_are_learned_as_of_when_they_were_asked(ahead, lag
 
 
 @pytest.mark.parametrize("lags", [(), (1, 5)])
-def test_run_is_the_loop_and_parts_are_the_whole(lags):
+def test_run_equals_the_loop_and_a_run_in_parts(lags):
     X, y = stream(rows=400)
     make = lambda: dl.Refit(DecisionTreeRegressor(max_depth=3, random_state=0), every=60, lags=lags)  # noqa: E731
     whole, loop, parts = make(), make(), make()
@@ -139,7 +139,7 @@ def test_a_call_that_fails_leaves_no_trace():
     assert model.n_seen_ == 300
 
 
-def test_the_stand_in_is_ridge_within_half_a_range_of_the_labels():
+def test_before_the_first_fit_ridge_predicts_within_half_a_range_of_the_labels():
     X, y = stream(rows=100)
     X[60:, 1] *= 1e3
     model, loop = (dl.Refit(LinearRegression(), every=200, lags=[300]) for _ in range(2))
@@ -164,7 +164,7 @@ class Picky(LinearRegression):
         return super().fit(X, y)
 
 
-def test_a_fit_that_fails_is_told_and_the_one_before_goes_on():
+def test_a_failed_fit_causes_a_warning_and_the_previous_fit_stays_in_use():
     X, y = stream(rows=400)
     y[150] = 60.0
     model, usual = (dl.Refit(kind(), every=100, window=100) for kind in (Picky, LinearRegression))
@@ -173,14 +173,14 @@ def test_a_fit_that_fails_is_told_and_the_one_before_goes_on():
     ):
         said = model.run(X, y, level=0.9).predictions
     wanted = usual.run(X, y).predictions
-    np.testing.assert_array_equal(said[:210], wanted[:210])  # the fit after row 200 would have served from here on
+    np.testing.assert_array_equal(said[:210], wanted[:210])  # the failed fit would have predicted from here on
     line = LinearRegression().fit(X[:100], y[:100])
     np.testing.assert_allclose(said[210:310], line.predict(X[210:310]))
     np.testing.assert_array_equal(said[310:], wanted[310:])
     assert model.certificate().events == {"fits": 4 + 3, "failed_fits": 1}
 
 
-def test_it_is_not_saved_and_says_what_to_do():
+def test_saving_is_refused_with_advice():
     model = dl.Refit(LinearRegression())
     with pytest.raises(ValueError, match="LinearRegression cannot be saved safely; pickle"):
         model.to_bytes()
@@ -192,7 +192,7 @@ def test_it_is_not_saved_and_says_what_to_do():
         dl.Refit(LinearRegression(), lags=[0])
 
 
-def test_features_that_come_later_and_a_network():
+def test_refit_takes_new_features_and_works_in_a_network():
     rng = np.random.default_rng(2)
     model = dl.Refit(DecisionTreeRegressor(max_depth=3), every=50, window=200)
     for t in range(400):

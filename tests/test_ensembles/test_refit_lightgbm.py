@@ -23,7 +23,7 @@ def refit(**options):
     return dl.Refit(boosting, **{"every": 200, "window": 600, "lags": [1, 2, 24], **options})
 
 
-def test_run_is_the_loop_and_learns_what_no_line_does():
+def test_run_equals_the_loop_and_learns_what_no_linear_model_does():
     X, y = stream()
     whole, loop = refit(), refit()
     run = whole.run(X, y, level=0.9)
@@ -38,20 +38,20 @@ def test_run_is_the_loop_and_learns_what_no_line_does():
     assert whole.certificate().events == {"fits": 4 + 2, "failed_fits": 0}
 
 
-def test_the_fit_is_that_of_lightgbm_on_the_rows_and_lags_with_gaps():
+def test_the_fit_equals_lightgbm_on_the_rows_and_lags_with_gaps():
     X, y = stream()
     model = refit(window=5000)
     said = model.run(X, y).predictions
     lags = np.column_stack([np.concatenate([np.full(lag, np.nan), y[:-lag]]) for lag in (1, 2, 24)])
     Z = np.column_stack([X, lags])
-    wanted = clone(model.estimator).fit(Z[1:800], y[1:800]).predict(Z[820:])  # before row 0 no label is known at all
+    wanted = clone(model.estimator).fit(Z[1:800], y[1:800]).predict(Z[820:])  # at row 0 no label is known
     low, high = y[1:800].min(), y[1:800].max()
     reach = 0.5 * (high - low)
     np.testing.assert_allclose(said[820:], np.clip(wanted, low - reach, high + reach))
-    assert not hasattr(model.estimator, "n_features_")  # the one that was given is not fitted
+    assert not hasattr(model.estimator, "n_features_")  # the given estimator is not fitted
 
 
-def test_verbs_of_scikit_learn_and_mappings():
+def test_methods_of_scikit_learn_and_mappings_work():
     X, y = stream()
     model = refit(lags=())
     model.fit(X, y)
@@ -69,7 +69,7 @@ def test_verbs_of_scikit_learn_and_mappings():
     assert other.clone().get_params().keys() == other.get_params().keys()
 
 
-def test_it_is_not_saved_and_the_way_out_works():
+def test_saving_is_refused_and_the_advised_pickle_works():
     X, y = stream(600)
     model = refit()
     model.run(X, y)
@@ -82,7 +82,7 @@ def test_it_is_not_saved_and_the_way_out_works():
 
 
 @pytest.mark.parametrize("model", [refit(), dl.Auto(experts=[refit()])], ids=["Refit", "Auto with it"])
-def test_labels_that_come_late(model):
+def test_no_late_label_is_used_before_it_arrives(model):
     X, y = stream()
     ahead, said = 12, []
     for labels in (y, np.where(np.arange(len(y)) < 700, y, -y)):
@@ -100,7 +100,7 @@ def test_labels_that_come_late(model):
     assert np.mean(np.square(said[0] - y)[500:]) < 0.6 * y.var()
 
 
-def test_auto_with_it_is_hardly_behind_the_better_of_the_two():
+def test_auto_with_lightgbm_is_close_to_the_better_of_the_two():
     X, y = stream(3000)
     both = dl.Auto(experts=[refit(every=250, window=3000)])
     alone = [model.run(X, y).losses[500:].mean() for model in (dl.Auto(), refit(every=250, window=3000))]

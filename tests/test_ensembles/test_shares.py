@@ -1,4 +1,4 @@
-"""The weights of the experts along a run, and on the page."""
+"""The weights of the experts along a run, and in the report."""
 
 import re
 
@@ -48,7 +48,7 @@ def test_shares_are_those_of_the_model_at_each_snapshot(kind):
 
 
 @pytest.mark.parametrize("kind", MIXERS)
-def test_asking_for_shares_changes_no_prediction(kind):
+def test_requesting_shares_changes_no_prediction(kind):
     X, y = stream(300)
     plain, asked = (MIXERS[kind]().run(X, y, weights_every=every).predictions for every in (None, 7))
     np.testing.assert_array_equal(plain, asked)
@@ -89,8 +89,8 @@ def test_the_chart_shows_the_heaviest_experts():
         np.testing.assert_array_equal(line.values, run.shares[(rows + 1) // 4 - 1, run.experts.index(line.label)])
 
 
-def test_weights_of_one_expert_among_others_are_not_shown_as_the_models():
-    """Auto's weights are those of its linear core; beside trees that decide they say nothing about the predictions."""
+def test_coefficients_of_one_expert_among_others_are_not_shown_as_the_models():
+    """Auto's coefficients are those of its linear core; if trees dominate, they say nothing about the predictions."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3_000, 3))
     listed = {}

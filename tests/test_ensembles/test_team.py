@@ -1,4 +1,4 @@
-"""Auto's experts outside the linear core: against their plain forms, and without knowledge of later labels."""
+"""Auto's experts outside the linear core: compared with plain versions, and without access to later labels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ CORE, DIFFERENCES, PROFILES, USUAL, TREES, RESIDUAL_TREES, FEATURE_TREES, CUT, S
 
 
 def seasonal(rows, seed=0, d=2):
-    """Hours, a weekday and noise; the label depends on both of the former, and on its own past."""
+    """Hour, weekday and noise; the label depends on the hour, the weekday and its own past."""
     rng = np.random.default_rng(seed)
     t = np.arange(rows)
     X = np.column_stack([t % 24, t // 24 % 7, *rng.normal(size=(d, rows))]).astype(float)
@@ -22,8 +22,8 @@ def seasonal(rows, seed=0, d=2):
     return X, 50 + 10 * np.sin(X[:, 0] / 4) * (X[:, 1] < 5) + 2 * X[:, 2] + own
 
 
-def all_said(X, y, ahead=1):
-    """What each expert says about each row, and the prediction, where labels come ``ahead`` rows after they are due."""
+def all_predictions(X, y, ahead=1):
+    """Each expert's predictions, and Auto's, if each row is predicted ``ahead`` rows after the last known label."""
     model, said, predictions, waiting = dl.Auto(), np.zeros((len(y), 9)), [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t], ahead=ahead))
@@ -37,69 +37,69 @@ def all_said(X, y, ahead=1):
 
 @pytest.mark.parametrize("ahead", [1, 5, 24])
 @pytest.mark.parametrize("k", [150, 401])
-def test_no_expert_knows_a_label_before_it_is_told(ahead, k):
-    """Labels that differ from row k on change no prediction before row k + ahead, of any expert."""
+def test_no_expert_uses_a_label_before_it_arrives(ahead, k):
+    """Changing the labels from row k on changes no expert's prediction before row k + ahead."""
     X, y = seasonal(500)
     other = y.copy()
     other[k:] = np.random.default_rng(1).normal(size=500 - k) * 30
-    (said, predictions), (others, different) = all_said(X, y, ahead), all_said(X, other, ahead)
+    (said, predictions), (others, different) = all_predictions(X, y, ahead), all_predictions(X, other, ahead)
     np.testing.assert_array_equal(said[: k + ahead], others[: k + ahead])
     np.testing.assert_array_equal(predictions[: k + ahead], different[: k + ahead])
     later = said[k + ahead :] != others[k + ahead :]
-    assert later.any(axis=0).all()  # each of them learns from these labels once they are told
+    assert later.any(axis=0).all()  # every expert learns from these labels once they arrive
 
 
 @pytest.mark.parametrize("ahead", [1, 7])
 @pytest.mark.parametrize("d", [1, 3])
-def test_differences_are_those_of_the_plain_form(ahead, d):
+def test_differences_match_the_plain_version(ahead, d):
     rng = np.random.default_rng(d)
     X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
-    said, _ = all_said(X, y, ahead)
+    said, _ = all_predictions(X, y, ahead)
     np.testing.assert_allclose(said[:, DIFFERENCES], plain.by_differences(X, y, said[:, CORE], ahead), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ahead", "d"), [(1, 2), (7, 2), (1, 13)])
-def test_profiles_and_what_is_usual_are_those_of_the_plain_form(ahead, d):
-    """Hours and weekdays are keys and a pair of keys; noise has more than 64 values, and is divided into bins.
+def test_profiles_and_baselines_match_the_plain_version(ahead, d):
+    """Hour and weekday are keys, and a pair of keys; noise has more than 64 values, and is divided into bins.
 
     With 13 columns of noise there are more keys than slots.
     """
     X, y = seasonal(700, seed=11, d=d)
-    said, _ = all_said(X, y, ahead)
+    said, _ = all_predictions(X, y, ahead)
     by_fit, by_usual = plain_profiles.run(X, y, said[:, CORE], ahead)
     np.testing.assert_allclose(said[:, PROFILES], by_fit, rtol=1e-6)
     np.testing.assert_allclose(said[:, USUAL], by_usual, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ahead", "seed", "rows"), [(1, 12, 1100), (5, 51, 440)])
-def test_trees_are_those_of_the_plain_form(ahead, seed, rows):
-    """By row 440 all trees stand, and most have been replaced. Beyond 1,024 rows, trees are fitted on samples.
+def test_trees_match_the_plain_version(ahead, seed, rows):
+    """By row 440 all trees are fitted, and most have been replaced. Beyond 1,024 rows, trees are fitted on samples.
 
-    Trees see the experts' predictions before these are cut off; none of these is, from the first row that trees learn on.
+    Trees see the experts' predictions before clipping. From the first row that trees learn on, none is clipped.
     """
     X, y = seasonal(rows, seed=seed)
-    y[400] += 18  # an error that counts as ten usual ones, of a label that is not taken for an outlier
-    said, _ = all_said(X, y, ahead)
+    y[400] += 18  # an error that counts as ten usual ones; the label is not an outlier
+    said, _ = all_predictions(X, y, ahead)
     for t in range(16 + ahead - 1, rows):
         low, high = y[: t - ahead + 1].min(), y[: t - ahead + 1].max()
         assert (np.abs(said[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
     np.testing.assert_allclose(said[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, said, ahead), rtol=1e-6)
 
 
-def test_the_stack_and_the_final_mixture_are_those_of_the_plain_form():
+def test_the_stack_and_the_final_mixture_match_the_plain_version():
     X, y = seasonal(400, seed=2)
-    said, predictions = all_said(X, y)
+    said, predictions = all_predictions(X, y)
     np.testing.assert_allclose(said[:, STACK], plain.stack(said[:, :CUT], y), rtol=1e-8)
     np.testing.assert_allclose(predictions, plain.final_mixture(said, y), rtol=1e-8)
 
 
-def test_profiles_learn_a_table_of_two_features_that_no_line_fits():
+def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
     rng = np.random.default_rng(3)
     t = np.arange(4000)
-    table = 10 * rng.normal(size=(24, 5))  # a week of five days, which no lag of the core's experts tells
+    table = 10 * rng.normal(size=(24, 5))  # a week of five days, which no lag of the core's experts matches
     X = np.column_stack([t % 24, t // 24 % 5, rng.normal(size=4000)]).astype(float)
     y = table[t % 24, t // 24 % 5] + rng.normal(size=4000)
-    said, predictions = all_said(X, y)
+    said, predictions = all_predictions(X, y)
     errors = np.mean(np.square(said[2000:] - y[2000:, None]), axis=0)
     assert errors[PROFILES] < 1.3  # the noise has variance 1
     assert errors[USUAL] < 2
@@ -115,8 +115,8 @@ def test_trees_learn_what_is_neither_linear_nor_seasonal():
     assert run.losses[4000:].mean() < 0.25 * y.var()
 
 
-def test_what_leaves_the_labels_range_is_cut_off_where_that_paid():
-    """Levels that stay: nothing beyond a tenth outside the labels of late has ever paid."""
+def test_predictions_outside_the_labels_range_are_clipped_if_that_has_paid():
+    """The labels stay at a few levels, so no prediction a tenth of their range outside has ever been right."""
     rng = np.random.default_rng(5)
     y = np.repeat(rng.choice([0.0, 1.0, 5.0], size=80), rng.integers(5, 60, size=80))
     y = y + 0.01 * rng.normal(size=len(y))
@@ -130,7 +130,7 @@ def test_what_leaves_the_labels_range_is_cut_off_where_that_paid():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_run_is_the_loop_and_a_copy_goes_on_alike(dtype, weighted):
+def test_run_equals_the_loop_and_a_copy_continues_alike(dtype, weighted):
     X, y = seasonal(1200, seed=6)
     weight = np.random.default_rng(7).uniform(0, 3, size=1200) if weighted else None
     whole, loop = dl.Auto(dtype=dtype), dl.Auto(dtype=dtype)
@@ -145,7 +145,7 @@ def test_run_is_the_loop_and_a_copy_goes_on_alike(dtype, weighted):
     assert whole.to_bytes() == loop.to_bytes()
 
 
-def test_a_feature_that_comes_late_is_taken_up_by_all():
+def test_every_expert_learns_a_feature_that_appears_late():
     rng = np.random.default_rng(8)
     model, losses = dl.Auto(), []
     for t in range(3000):
@@ -156,7 +156,7 @@ def test_a_feature_that_comes_late_is_taken_up_by_all():
         model.learn_one(x, y)
         if t == 605:
             model = dl.from_bytes(model.to_bytes())
-    assert np.mean(losses[2500:]) < 1.0  # a line leaves 16 (1 - 2 / pi) = 5.8
+    assert np.mean(losses[2500:]) < 1.0  # a linear model leaves 16 (1 - 2 / pi) = 5.8
 
 
 def test_forged_numbers_of_trees_and_tables_are_refused_or_predict_finitely():
@@ -180,8 +180,8 @@ def test_forged_numbers_of_trees_and_tables_are_refused_or_predict_finitely():
 
 
 @pytest.mark.parametrize("rows", [90, 400, 4200])
-def test_trees_that_began_before_the_others_survive_bytes(rows):
-    """Beyond 4,096 rows, those that only the trees on the features have learned are no longer kept."""
+def test_trees_that_started_before_the_others_survive_serialization(rows):
+    """Beyond 4,096 rows, the rows that only the trees on the features have learned are no longer kept."""
     X, y = seasonal(rows + 100, seed=5)
     model, tickets = dl.Auto(), []
     for t in range(rows):
@@ -196,7 +196,7 @@ def test_trees_that_began_before_the_others_survive_bytes(rows):
     assert loaded.to_bytes() == model.to_bytes()
 
 
-def test_a_row_from_before_the_first_label_may_be_told_after_all_others():
+def test_a_row_predicted_before_the_first_label_may_get_its_label_last():
     X, y = seasonal(200, seed=6)
     model = dl.Auto()
     early = [model.ask(x, ahead=30) for x in X[:3]]
@@ -212,7 +212,7 @@ def test_a_row_from_before_the_first_label_may_be_told_after_all_others():
 
 
 @pytest.mark.parametrize("rows", [10, 17, 60])
-def test_a_first_feature_that_comes_late_survives_bytes(rows):
+def test_a_first_feature_that_appears_late_survives_serialization(rows):
     """Without features, the trees on the features alone learn nothing, but the others do."""
     model = dl.Auto()
     for t in range(rows):

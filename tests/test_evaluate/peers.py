@@ -2,7 +2,7 @@
 
 
 class Zero:
-    """Predicts 0 and counts what it is taught."""
+    """Predicts 0 and counts the rows that it learns."""
 
     def __init__(self):
         self.seen = 0
@@ -15,7 +15,7 @@ class Zero:
 
 
 class Diverging(Zero):
-    """Breaks down on the way."""
+    """Breaks down after some rows."""
 
     def learn_one(self, x, y):
         super().learn_one(x, y)
@@ -31,14 +31,14 @@ class Careless(Zero):
 
 
 class Talking(Zero):
-    """Prints, which must not get between a worker and its parent."""
+    """Prints, which must not disturb the messages between a worker and its parent."""
 
     def learn_one(self, x, y):
         print("learning")
 
 
 class Deadly(Zero):
-    """Takes its process down."""
+    """Ends its process."""
 
     def learn_one(self, x, y):
         import os

@@ -19,8 +19,8 @@ def accuracy(X, y, metric="accuracy"):
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (1.0, 2.0), (0.0, 5.0), (-3.0, -1.0), (-2.0, 0.0)])
-def test_a_threshold_that_does_not_part_the_labels_is_refused(rows, low, high):
-    """Every prediction would be on the side of every label, and the accuracy 1 whatever was learned."""
+def test_a_threshold_that_does_not_separate_the_labels_is_refused(rows, low, high):
+    """Every prediction would be on the same side as every label, and the accuracy 1 whatever was learned."""
     X, signs = rows
     y = np.where(signs > 0, high, low)
     middle = (low + high) / 2
@@ -41,20 +41,20 @@ def test_labels_are_judged_over_the_whole_stream(rows):
     assert evaluate.prequential(dl.RLS(), blocks, metrics="accuracy").totals["RLS"]["accuracy"] == expected
 
 
-def test_one_label_says_nothing_against_the_threshold_unless_it_is_the_threshold(rows):
+def test_a_single_label_value_is_accepted_unless_it_equals_the_threshold(rows):
     X, _ = rows
     assert accuracy(X, np.ones(300)) == 1.0
     with pytest.raises(ValueError, match="all labels, 0 to 0,"):
         accuracy(X, np.zeros(300))
 
 
-def test_labels_that_are_missing_are_on_no_side():
+def test_missing_labels_are_on_neither_side():
     y, p = np.array([1.0, np.nan, 2.0]), np.ones(3)
     with pytest.raises(ValueError, match="all labels, 1 to 2,"):
         evaluate.score(y, p, metrics="accuracy")
 
 
-def test_a_comparison_raises_what_all_learners_meet(rows):
+def test_a_comparison_raises_an_error_that_all_learners_share(rows):
     X, signs = rows
     with pytest.raises(ValueError, match=r"all labels, 1 to 2,.*Accuracy\(threshold"):
         evaluate.compare([dl.RLS(), dl.Ridge()], (X, np.where(signs > 0, 2.0, 1.0)), metrics="accuracy", repeats=2)

@@ -30,7 +30,7 @@ def rows():
     return X, X @ [1.0, -1.0] + 0.1 * rng.normal(size=300)
 
 
-def test_a_model_of_river_takes_part_as_it_is(rows):
+def test_a_river_model_can_be_evaluated_directly(rows):
     X, y = rows
     model, expected = river.linear_model.LinearRegression(), []
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
@@ -41,14 +41,14 @@ def test_a_model_of_river_takes_part_as_it_is(rows):
     assert result.predictions["LinearRegression"].tolist() == expected
 
 
-def test_a_pipeline_of_river_takes_part(rows):
+def test_a_river_pipeline_can_be_evaluated(rows):
     pipeline = river.preprocessing.StandardScaler() | river.linear_model.LinearRegression()
     result = evaluate.prequential({"river": pipeline, "RLS": dl.RLS()}, rows)
     assert list(result.metrics) == ["mse", "mae", "r2"]
     assert result.totals["river"]["mse"] < 2.0
 
 
-def test_a_classifier_of_river_is_measured_by_its_labels(rows):
+def test_a_river_classifier_is_scored_by_its_labels(rows):
     X, y = rows
     labels = np.where(y > 0, "up", "down")
     result = evaluate.prequential(river.naive_bayes.GaussianNB(), (X, labels))
@@ -62,8 +62,8 @@ def test_a_classifier_of_river_is_measured_by_its_labels(rows):
 @pytest.mark.parametrize(
     "wrap", [lambda model: model, evaluate.Mapped, lambda model: river.preprocessing.StandardScaler() | model]
 )
-def test_a_binary_classifier_of_river_learns_labels_of_either_spelling(rows, wrap):
-    """It knows True and False: taught -1 it would learn something else, and its False is no -1."""
+def test_a_binary_river_classifier_learns_labels_in_either_encoding(rows, wrap):
+    """It knows only True and False: it would learn -1 as something else, and its False is not -1."""
     X, y = rows[0], rows[1] > 0
     expected = looped(wrap(river.linear_model.LogisticRegression()), [dict(enumerate(x)) for x in X.tolist()], y)
     hits = float(np.mean(np.array(expected) == y))
@@ -76,7 +76,7 @@ def test_a_binary_classifier_of_river_learns_labels_of_either_spelling(rows, wra
         assert result.predictions["it"].tolist() == np.where(expected, 1, labels.min()).tolist()
 
 
-def test_which_models_of_river_know_two_labels_only():
+def test_river_models_that_know_only_two_labels_are_recognised():
     regression, bayes = river.linear_model.LogisticRegression, river.naive_bayes.GaussianNB
     halving = river.model_selection.SuccessiveHalvingClassifier
     options = {"metric": river.metrics.Accuracy(), "budget": 100}
@@ -89,7 +89,7 @@ def test_which_models_of_river_know_two_labels_only():
     assert not takes_only_booleans(dl.RLS())
 
 
-def test_a_binary_classifier_of_river_is_measured_on_late_labels_and_fresh_rows():
+def test_a_binary_river_classifier_is_scored_on_late_labels_and_fresh_rows():
     stream = dl.streams.SEA()
     model = river.preprocessing.StandardScaler() | river.linear_model.LogisticRegression()
     result = evaluate.prequential({"it": model}, stream, rows=2000, delay=5, holdout=200, holdout_every=1000)
@@ -98,13 +98,13 @@ def test_a_binary_classifier_of_river_is_measured_on_late_labels_and_fresh_rows(
 
 
 @pytest.mark.parametrize(("labels", "message"), [((1, 2), "got 2"), (("up", "down"), "got '(up|down)'"), ((-1, 0), "got")])
-def test_a_binary_classifier_of_river_refuses_other_labels(rows, labels, message):
+def test_a_binary_river_classifier_refuses_other_labels(rows, labels, message):
     y = np.where(rows[1] > 0, *labels)
     with pytest.raises(ValueError, match=f"River's LogisticRegression takes labels 0 and 1, or -1 and 1, {message}"):
         evaluate.prequential(river.linear_model.LogisticRegression(), (rows[0], y))
 
 
-def test_a_model_with_partial_fit_takes_part(rows):
+def test_a_model_with_partial_fit_can_be_evaluated(rows):
     X, y = rows
     model, expected = SGDRegressor(random_state=0), [0.0]
     for t in range(299):
@@ -114,21 +114,21 @@ def test_a_model_with_partial_fit_takes_part(rows):
     assert result.predictions["SGDRegressor"].tolist() == expected
 
 
-def test_a_classifier_with_partial_fit_is_told_its_labels(rows):
+def test_a_classifier_with_partial_fit_gets_its_classes(rows):
     X, y = rows
     peer = evaluate.PartialFit(Perceptron(), start=1, classes=[0, 1])
     result = evaluate.prequential(peer, (X, (y > 0).astype(int)))
     assert result.totals["Perceptron"]["accuracy"] > 0.85
 
 
-def test_labels_that_are_numbers_can_be_measured_both_ways(rows):
+def test_numeric_labels_can_be_scored_as_classes_or_numbers(rows):
     X, y = rows
     peer = evaluate.PartialFit(Perceptron(), start=1.0, classes=[-1.0, 1.0])
     total = evaluate.prequential(peer, (X, np.sign(y)), metrics=["accuracy", "mae"]).totals["Perceptron"]
     assert total["mae"] == pytest.approx(2 * (1 - total["accuracy"]))
 
 
-def test_a_model_of_mappings_takes_part(rows):
+def test_a_model_that_takes_mappings_can_be_evaluated(rows):
     class Names:
         def predict_one(self, x):
             return x[0] - x[1]
@@ -140,7 +140,7 @@ def test_a_model_of_mappings_takes_part(rows):
     assert result.totals["Names"]["mse"] == pytest.approx(0.01, rel=0.2)
 
 
-def test_who_predicts_labels():
+def test_models_that_predict_labels_are_recognised():
     assert predicts_labels(evaluate.PartialFit(Perceptron()))
     assert predicts_labels(river.naive_bayes.GaussianNB())
     assert predicts_labels(river.preprocessing.StandardScaler() | river.naive_bayes.GaussianNB())

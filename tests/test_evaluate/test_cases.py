@@ -37,7 +37,7 @@ def make(data, **options):
     return as_cases({"it": data}, **defaults | options)["it"]
 
 
-def test_every_sequence_of_a_stream_has_a_seed_of_its_own():
+def test_every_sequence_of_a_stream_has_its_own_seed():
     stream = dl.streams.Rotating(seed=3)
     case = make(stream, rows=50, seed=5)
     tuning, others = seeds(5, 10)
@@ -46,7 +46,7 @@ def test_every_sequence_of_a_stream_has_a_seed_of_its_own():
         np.testing.assert_array_equal(case.sequence(repetition)[1], stream.reseeded(seed).take(50)[1])
 
 
-def test_fixed_rows_are_tuned_on_apart_and_cut_into_subsets():
+def test_fixed_rows_are_divided_into_rows_for_tuning_and_subsets():
     X = np.arange(1000.0)[:, None]
     case = make((X, X[:, 0]))
     assert case.protocol == "subsets"
@@ -73,7 +73,7 @@ def test_functions_make_streams_or_rows_from_a_seed():
         np.testing.assert_array_equal(case.sequence(4)[1], expected)
 
 
-def test_rows_to_tune_on_can_be_given():
+def test_rows_for_tuning_can_be_given():
     X, other = np.zeros((100, 1)), np.ones((40, 1))
     case = make((X, X[:, 0]), tune={"it": (other, other[:, 0])})
     assert len(case.tuning_sequence()[1]) == 40
@@ -90,7 +90,7 @@ def test_rows_to_tune_on_can_be_given():
         (dl.streams.Rotating(), {"protocol": "folds"}, "protocol must be one of"),
     ],
 )
-def test_what_cannot_be_done_is_refused(data, options, message):
+def test_invalid_options_are_refused(data, options, message):
     with pytest.raises(ValueError, match=message):
         make(data, **options)
 

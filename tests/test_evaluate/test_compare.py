@@ -26,7 +26,7 @@ def result():
     return evaluate.compare(LEARNERS, STREAMS, rows=400, repeats=4, metrics=["mse", "mae"], n_jobs=1)
 
 
-def test_scores_are_those_of_run_on_the_sequences(result):
+def test_scores_match_those_of_run_on_the_sequences(result):
     assert result.scores["mse"].shape == (3, 3, 4)
     for repetition, seed in enumerate(seeds(0, 4)[1]):
         X, y = STREAMS["fast"].reseeded(seed).take(400)
@@ -36,7 +36,7 @@ def test_scores_are_those_of_run_on_the_sequences(result):
         np.testing.assert_allclose(result.scores["mse"][1, 2, repetition], np.mean(y**2), rtol=1e-12)
 
 
-def test_templates_stay_as_they_were(result):
+def test_base_estimators_are_not_changed(result):
     assert LEARNERS["RLS"].n_seen_ == 0
     assert LEARNERS["zero"].seen == 0
 
@@ -55,7 +55,7 @@ def test_means_deviations_and_tests_are_those_of_numpy_and_scipy(result):
             assert outcome == ("tie" if not significant else "win" if better else "loss")
 
 
-def test_win_tie_loss_counts_streams_and_turns_around(result):
+def test_win_tie_loss_counts_streams_and_reverses_for_the_opponent(result):
     own = result.win_tie_loss()
     assert list(own) == ["Ridge", "zero"]
     assert all(sum(counts) == 3 for counts in own.values())
@@ -118,7 +118,7 @@ def test_a_learner_that_diverges_has_the_worst_score_and_is_reported():
     assert "inf" in str(result)
 
 
-def test_a_learner_that_refuses_a_row_loses_and_the_others_go_on():
+def test_a_learner_that_refuses_a_row_loses_and_the_others_continue():
     """WEMM needs |x|² < ridge: a row that is too long must not end an hour's comparison."""
     learners = {"RLS": dl.RLS(), "WEMM": dl.WEMM(ridge=1.0)}
     result = evaluate.compare(learners, STREAMS["slow"], rows=50, repeats=2, n_jobs=1)
@@ -131,7 +131,7 @@ def test_a_learner_that_refuses_a_row_loses_and_the_others_go_on():
     assert not tuned.failures
 
 
-def test_rows_that_no_learner_takes_are_an_error():
+def test_rows_that_no_learner_accepts_are_an_error():
     X, y = np.ones((50, 2)), np.ones(50)
     X[30, 1] = np.nan
     with pytest.raises(ValueError, match=r"every learner refuses repetition 0 of rows: RLS.run: X has NaN in row 29"):
@@ -147,13 +147,13 @@ def test_fixed_rows_follow_the_protocol_of_subsets():
     assert "10 consecutive subsets" in str(result)
 
 
-def test_labels_are_measured_by_accuracy():
+def test_labels_are_scored_by_accuracy():
     result = evaluate.compare([dl.DFOP(), dl.Ridge()], dl.streams.SEA(rows=2000), repeats=2, n_jobs=1)
     assert list(result.metrics) == ["accuracy"]
     assert (result.mean() > 0.7).all()
 
 
-def test_a_seed_of_the_learner_changes_with_the_repetition():
+def test_the_seed_of_a_learner_changes_with_the_repetition():
     class Seeded(Zero):
         def __init__(self, seed=10):
             super().__init__()
@@ -224,8 +224,8 @@ def test_wrong_arguments_are_refused_by_name(options, message):
         evaluate.compare([dl.RLS()], STREAMS["slow"], **{"rows": 20} | options)
 
 
-def test_intervals_rank_nobody():
-    """Neither the widest intervals nor those that cover most are the best: no mark, nothing bold, no rank."""
+def test_interval_metrics_rank_no_learner():
+    """Neither the widest intervals nor those with the highest coverage are the best: no mark, nothing bold, no rank."""
     stream = dl.streams.Rotating(rate=0.01, noise=0.1)
     learners = {"RLS": dl.RLS(forgetting=0.9), "Ridge": dl.Ridge()}
     result = evaluate.compare(learners, stream, rows=300, repeats=3, metrics=["mse", "coverage", "width"], n_jobs=1)

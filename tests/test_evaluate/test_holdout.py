@@ -20,7 +20,7 @@ def test_fresh_rows_measure_what_the_learner_knows_at_that_row():
     assert result.last("holdout")["RLS"]["mse"] == curve.values[-1]
 
 
-def test_a_hundred_samples_by_default_for_peers_and_late_labels_too():
+def test_there_are_a_hundred_samples_by_default_for_peers_and_late_labels_too():
     class Peer:
         def predict_one(self, x):
             return 0.0
@@ -35,7 +35,7 @@ def test_a_hundred_samples_by_default_for_peers_and_late_labels_too():
     assert result.curve("RLS", "mae", "holdout").values[0] == pytest.approx(np.abs(first).mean())
 
 
-def test_accuracy_on_fresh_rows():
+def test_accuracy_is_measured_on_fresh_rows():
     stream = dl.streams.SEA()
     result = evaluate.prequential(dl.DFOP(), stream, rows=2000, holdout=200, holdout_every=1000)
     assert list(result.metrics) == ["accuracy"]

@@ -1,4 +1,4 @@
-"""Labels that come late: every learner gives the bits of a plain loop of ask and tell, whatever the rows come as."""
+"""Late labels: every learner gives the bits of a plain loop of ask and tell, in whatever form the rows come."""
 
 import numpy as np
 import pandas as pd
@@ -57,7 +57,7 @@ def test_every_learner_gives_the_bits_of_a_plain_loop(name, delay):
 
 
 @pytest.mark.parametrize("name", ["auto", "rls", "nlms", "network", "kernel"])
-def test_mappings_that_bring_new_names_are_asked_and_told(name):
+def test_mappings_with_new_names_work_with_late_labels(name):
     X, y = rows()
     mappings = [{k: v for k, v in zip("abc", row, strict=True) if k != "c" or t >= 50} for t, row in enumerate(X.tolist())]
     expected, _ = plainly(make(name), mappings, y, 7)
@@ -67,7 +67,7 @@ def test_mappings_that_bring_new_names_are_asked_and_told(name):
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_a_classifier_is_asked_and_told():
+def test_a_classifier_works_with_late_labels():
     X, y = rows()
     labels = np.where(y > 0, "up", "down")
     plain = dl.Classifier(dl.RLS())
@@ -77,7 +77,7 @@ def test_a_classifier_is_asked_and_told():
     assert set(expected[50:]) == {"up", "down"}
 
 
-def test_sparse_rows_come_late_too_and_are_not_made_dense():
+def test_sparse_rows_work_with_late_labels_and_are_not_made_dense():
     y = rows()[1]
     wide = scipy.sparse.csr_array((np.ones(160), (np.arange(160), np.arange(160) % 5 * 10**12)), shape=(160, 10**13))
     expected, _ = plainly(dl.SparseDFOP(dim=8), [wide[[row]] for row in range(160)], y, 9)
@@ -85,7 +85,7 @@ def test_sparse_rows_come_late_too_and_are_not_made_dense():
     assert result.predictions["it"].tolist() == expected
 
 
-def test_a_missing_label_is_skipped_when_it_would_have_come():
+def test_a_missing_label_is_skipped_when_it_would_have_arrived():
     X, y = rows()
     y[[0, 40, 41, 159]] = np.nan
     X[60, 1] = np.nan
@@ -96,7 +96,7 @@ def test_a_missing_label_is_skipped_when_it_would_have_come():
     assert model.n_skipped_ == plain.n_skipped_ == 5
 
 
-def test_a_refused_row_is_named():
+def test_the_error_names_the_refused_row():
     X, y = rows()
     y[33] = np.nan
     with pytest.raises(ValueError, match="y is NaN in row 33"):

@@ -19,7 +19,7 @@ def rows():
 
 @pytest.mark.parametrize("kind", ["cumulative", "window", "fading"])
 @pytest.mark.parametrize("metric", ["mse", "rmse", "mae", "r2", "accuracy"])
-def test_curves_are_the_metrics_by_their_definition(rows, metric, kind):
+def test_curves_match_the_definitions_of_the_metrics(rows, metric, kind):
     X, y = rows
     settings = {"window": 300, "fading": 0.99}
     result = evaluate.prequential(dl.RLS(), (X, y), metrics=metric, points=40, **settings)
@@ -30,7 +30,7 @@ def test_curves_are_the_metrics_by_their_definition(rows, metric, kind):
     assert curve.rows[-1] == 2500
 
 
-def test_totals_are_those_of_run(rows):
+def test_totals_match_those_of_run(rows):
     X, y = rows
     run = dl.Kalman().run(X, y)
     result = evaluate.prequential(dl.Kalman(), (X, y), metrics=["mse", "mae", "r2"])
@@ -68,7 +68,7 @@ def test_r2_keeps_its_digits_far_from_zero(offset):
 
 @pytest.mark.parametrize("level", [1e5, 1e7, 1e9])
 def test_r2_keeps_its_digits_when_the_level_moves(level):
-    """scikit-learn's r2_score looks at the rows again; here they are gone."""
+    """scikit-learn's r2_score passes over the rows twice; here they are gone."""
     from sklearn.metrics import r2_score
 
     rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_r2_of_constant_labels_and_of_one_row():
 
 
 @pytest.mark.parametrize("delay", [0, 1, 3])
-def test_labels_arrive_late_by_hand(delay):
+def test_late_labels_match_a_computation_by_hand(delay):
     """A learner that predicts the last label it was taught: row t is predicted by the label of row t - delay - 1."""
 
     class Last:
@@ -112,7 +112,7 @@ def test_labels_arrive_late_by_hand(delay):
     result = evaluate.prequential({"last": learner}, (y[:, None], y), delay=delay, keep_predictions=True)
     expected = [-1.0] * (delay + 1) + list(range(10 - delay - 1))
     assert result.predictions["last"].tolist() == expected
-    assert learner.label == 9.0  # what is late arrives after the last row
+    assert learner.label == 9.0  # late labels arrive after the last row
 
 
 def test_late_labels_equal_the_plain_loop(rows):
@@ -127,14 +127,14 @@ def test_late_labels_equal_the_plain_loop(rows):
     assert result.delay == 7
 
 
-def test_a_delay_longer_than_the_stream_is_no_label_at_all(rows):
+def test_with_a_delay_longer_than_the_stream_no_label_is_used(rows):
     model = dl.RLS()
     result = evaluate.prequential(model, rows, rows=50, delay=100, keep_predictions=True)
     assert not result.predictions["RLS"].any()
     assert model.n_seen_ == 50
 
 
-def test_late_rows_are_kept_although_their_memory_is_used_again():
+def test_late_rows_are_kept_even_if_their_memory_is_reused():
     memory = np.empty((10, 1))
 
     def stream():
@@ -148,7 +148,7 @@ def test_late_rows_are_kept_although_their_memory_is_used_again():
     assert late.predictions["RLS"].tolist() == whole.predictions["RLS"].tolist()
 
 
-def test_several_learners_by_name(rows):
+def test_several_learners_may_be_given_by_name(rows):
     result = evaluate.prequential([dl.RLS(), dl.Ridge(), dl.RLS(forgetting=0.9)], rows)
     assert result.learners == ["RLS", "Ridge", "RLS 2"]
     assert result.totals["RLS 2"]["mse"] < result.totals["Ridge"]["mse"]
@@ -162,7 +162,7 @@ def test_the_same_learner_twice_is_refused(rows):
         evaluate.prequential([model, model], rows)
 
 
-def test_intervals_are_measured_where_the_learner_gives_them():
+def test_intervals_are_scored_if_the_learner_gives_them():
     class Fixed:
         def predict_one(self, x):
             return 0.0
@@ -183,7 +183,7 @@ def test_intervals_are_measured_where_the_learner_gives_them():
 
 
 class PlainPeer:
-    """The least that takes part: two methods."""
+    """The smallest learner that can be evaluated: two methods."""
 
     def __init__(self):
         self.seen = []
@@ -207,7 +207,7 @@ def test_missing_values_are_skipped_and_counted(rows):
     assert result.rows == 100
 
 
-def test_a_prediction_that_is_not_a_number_is_an_infinite_error():
+def test_a_prediction_that_is_not_a_number_counts_as_an_infinite_error():
     class Broken(PlainPeer):
         def predict_one(self, x):
             return float("nan") if len(self.seen) == 5 else 0.0
@@ -261,15 +261,15 @@ def test_unknown_names_of_curves_are_refused(rows):
             result.curve(**{"learner": "RLS"} | wrong)
 
 
-def test_predictions_of_another_length_are_refused_in_the_words_of_score():
+def test_predictions_of_another_length_are_refused_in_the_name_of_score():
     with pytest.raises(ValueError, match="score: y has 3 labels, predictions of mine are 2"):
         evaluate.score(np.ones(3), {"mine": np.ones(2)})
     with pytest.raises(ValueError, match="score: y has 3 labels, intervals of predictions are 2"):
         evaluate.score(np.ones(3), np.ones(3), intervals=(np.ones(2), np.ones(3)))
 
 
-def test_r2_is_not_defined_where_squares_leave_the_range():
-    """One label of 1e200: its square is infinite, and 0 would pass for a figure."""
+def test_r2_is_undefined_if_squares_overflow():
+    """The square of the label 1e200 is infinite; an R² of 0 would look like a result."""
     X, y = np.ones((50, 1)), np.arange(50.0)
     y[30] = 1e200
     totals = evaluate.prequential(dl.Ridge(), (X, y), metrics=["rmse", "r2"]).totals["Ridge"]

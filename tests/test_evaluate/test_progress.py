@@ -24,7 +24,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_terminal_is_told_rate_and_remaining_time(monkeypatch):
+def test_a_terminal_shows_rate_and_remaining_time(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     X, y = np.ones((5000, 1)), np.ones(5000)
@@ -34,11 +34,11 @@ def test_a_terminal_is_told_rate_and_remaining_time(monkeypatch):
     assert "rows/s" in text
     assert "left" in text
     assert text.endswith("\r")
-    assert not text.rpartition("\r")[0].rpartition("\r")[2].strip()  # the line was wiped
+    assert not text.rpartition("\r")[0].rpartition("\r")[2].strip()  # the line was cleared
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_is_not_a_terminal_stays_clean(monkeypatch):
+def test_nothing_is_written_if_the_output_is_not_a_terminal_or_progress_is_off(monkeypatch):
     for stream, show in ((io.StringIO(), True), (Terminal(), False)):
         monkeypatch.setattr(sys, "stderr", stream)
         evaluate.prequential(dl.RLS(), (np.ones((50, 1)), np.ones(50)), progress=show)
@@ -59,13 +59,13 @@ def test_an_unknown_length_has_no_remaining_time():
     assert bar.line(3.0) == "3,000 rows  1 k rows/s  0:03 so far"
 
 
-def test_a_share_stands_in_for_a_total():
+def test_a_share_of_the_work_replaces_an_unknown_total():
     bar = evaluate.Progress(None, start=500, show=False)
     bar.advance(500, share=0.25)
     assert bar.line(2.0, "error 3") == "[######..................]  25 %  1,000 rows  250 rows/s  error 3  0:12 left"
 
 
-def test_rows_done_before_are_not_the_work_of_now():
+def test_rows_done_before_the_start_do_not_count_in_the_rate():
     bar = evaluate.Progress(3000, start=1000, show=False)
     bar.advance(1000)
     assert bar.line(2.0) == "[################........]  67 %  2,000 of 3,000 rows  500 rows/s  0:02 left"
@@ -83,7 +83,7 @@ def test_a_line_is_no_wider_than_the_terminal(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_rows_are_those_of_the_stream_however_many_learners_there_are():
+def test_a_row_counts_once_however_many_learners_there_are():
     terminal = Terminal()
     blocks = [(np.ones((50, 1)), np.ones(50))] * 4
     evaluate.prequential([dl.RLS(), dl.Ridge(), dl.LMS()], iter(blocks), rows=200, progress=terminal)

@@ -51,7 +51,7 @@ def test_json_holds_settings_totals_and_curves(result):
     assert content["curves"]["fading"]["RLS"]["mse"]["values"][-1] == result.last("fading")["RLS"]["mse"]
 
 
-def test_predictions_made_elsewhere_are_measured_alike():
+def test_given_predictions_are_scored_alike():
     X, y = dl.streams.Rotating(rate=1.0, unit="deg").take(600)
     run = dl.RLS().run(X, y)
     scored = evaluate.score(y, {"RLS": run, "zero": np.zeros(600)}, window=50)
@@ -63,7 +63,7 @@ def test_predictions_made_elsewhere_are_measured_alike():
         evaluate.score(y, {"short": np.zeros(3)})
 
 
-def test_coverage_and_width_of_given_intervals():
+def test_given_intervals_are_scored_by_coverage_and_width():
     rng = np.random.default_rng(0)
     y = rng.normal(size=2000)
     lower, upper = np.full(2000, -1.0), rng.uniform(0.0, 2.0, size=2000)
@@ -89,7 +89,7 @@ def test_pictures_name_their_axes_and_lines(result, kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["scores", "ranks", "robustness"])
-def test_pictures_of_comparisons(kind, tmp_path):
+def test_comparisons_have_pictures(kind, tmp_path):
     streams = {name: dl.streams.Rotating(rate=rate, unit="deg") for name, rate in (("slow", 0.1), ("fast", 2.0))}
     result = evaluate.compare([dl.RLS(), dl.Ridge(), dl.NLMS()], streams, rows=100, repeats=2, n_jobs=1)
     axes = result.plot(kind, path=tmp_path / "comparison.png")
@@ -98,7 +98,7 @@ def test_pictures_of_comparisons(kind, tmp_path):
     assert axes.get_title()
 
 
-def test_more_learners_than_colours_are_told_apart():
+def test_more_learners_than_colours_stay_distinguishable():
     from driftline.evaluate.plots import style
 
     assert len({tuple(style(number).items()) for number in range(20)}) == 20
@@ -121,8 +121,8 @@ def test_pictures_and_tests_are_imported_when_needed():
 
 
 @pytest.mark.parametrize("kind", ["cumulative", "window", "fading"])
-def test_the_width_is_that_of_the_finite_intervals(kind):
-    """The first intervals of every learner are infinite, and would be the mean of all for ever."""
+def test_the_width_is_the_mean_of_the_finite_intervals(kind):
+    """The first intervals of every learner are infinite, and would make the mean infinite for ever."""
     stream = dl.streams.Rotating(rate=0.01, noise=0.1)
     settings = {"window": 60, "fading": 0.98}
     result = evaluate.prequential(dl.RLS(), stream, rows=90, level=0.9, points=None, **settings)

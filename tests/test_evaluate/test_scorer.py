@@ -13,7 +13,7 @@ from driftline.evaluate.baselines import BASELINES, Baselines, LateLabels, OneSe
 
 
 def rows(count, seed=0, level=0.0):
-    """Labels with gaps, predictions with gaps, and intervals of which the first are infinite."""
+    """Labels and predictions with gaps, and intervals, the first of them infinite."""
     rng = np.random.default_rng(seed)
     y = level * (np.arange(count) > count // 2) + rng.normal(size=count)
     said = y + 0.3 * rng.normal(size=count)
@@ -40,7 +40,7 @@ def scored(y, said, lower, upper, cuts=(), delay=0, resume=False):
 
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("level", [0.0, 1e9])
-def test_totals_are_those_of_their_definitions(delay, level):
+def test_totals_match_their_definitions(delay, level):
     y, said, lower, upper = rows(3 * UNIT + 17, level=level)
     scorer = scored(y, said, lower, upper, cuts=[5, 300], delay=delay)
     before = [y[: max(t - delay, 0)] for t in range(len(y))]
@@ -68,12 +68,12 @@ def test_totals_are_those_of_their_definitions(delay, level):
 
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 900), max_size=5), st.booleans(), st.integers(0, 4))
-def test_the_cut_does_not_matter_nor_does_stopping_in_between(cuts, resume, delay):
+def test_neither_blocks_nor_resuming_change_the_scores(cuts, resume, delay):
     y, said, lower, upper = rows(900)
     assert figures(scored(y, said, lower, upper, cuts, delay, resume)) == figures(scored(y, said, lower, upper, (), delay))
 
 
-def test_nothing_to_measure_is_none():
+def test_scores_are_none_if_there_is_nothing_to_measure():
     scorer = make_scorer(0)
     assert set(figures(scorer).values()) == {None}
     scorer.add(np.full(3, np.nan), np.zeros(3))
@@ -82,7 +82,7 @@ def test_nothing_to_measure_is_none():
 
 
 @given(st.lists(st.integers(0, 40), max_size=6), st.integers(0, 7), st.integers(0, 2**32 - 1))
-def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
+def test_baselines_use_the_labels_that_have_arrived(sizes, delay, seed):
     rng = np.random.default_rng(seed)
     y = np.where(rng.random(sum(sizes)) < 0.1, np.nan, rng.normal(size=sum(sizes)))
     baselines, last, mean = Baselines(delay), [], []
@@ -98,7 +98,7 @@ def test_baselines_know_the_labels_that_have_come(sizes, delay, seed):
         assert mean[row] == pytest.approx(known.mean() if len(known) else np.nan, rel=1e-9, abs=1e-12, nan_ok=True)
 
 
-def test_a_label_on_its_way_is_a_label():
+def test_any_label_is_true_before_a_late_label_arrives():
     baselines = Baselines(delay=5)
     assert not baselines.any_label
     baselines.predict(np.array([np.nan, np.nan]))
@@ -111,8 +111,8 @@ def test_a_label_on_its_way_is_a_label():
 
 
 @given(st.lists(st.integers(0, 9), max_size=5), st.integers(0, 7))
-def test_a_label_arrives_once_the_row_delay_rows_later_was_predicted(sizes, delay):
-    """Row t is learned once row t + delay was predicted, so that row t + delay + 1 is the first that knows it."""
+def test_a_label_arrives_after_the_row_delay_rows_later_is_predicted(sizes, delay):
+    """Row t is learned after row t + delay is predicted, so row t + delay + 1 is the first that can use it."""
     late, y = LateLabels(delay), np.arange(float(sum(sizes)))
     came, row = 0, 0
     for size in sizes:
@@ -124,7 +124,7 @@ def test_a_label_arrives_once_the_row_delay_rows_later_was_predicted(sizes, dela
 
 
 def one_season_ago(y, delay):
-    """The seasonal baseline by its definition, one row after the other."""
+    """The seasonal baseline by its definition, row by row."""
     lags = [next(multiple for multiple in range(lag, 10**6, lag) if multiple > delay) for lag in OneSeasonAgo.lags]
 
     def predictions(row):
@@ -145,11 +145,11 @@ def one_season_ago(y, delay):
 
 @settings(max_examples=25)
 @given(st.sampled_from([0, 1, 11, 12, 13, 24, 47, 200]), st.sampled_from([7, 12, 24, 48]), st.integers(0, 2**32 - 1))
-def test_the_seasonal_baseline_is_that_of_its_definition(delay, period, seed):
+def test_the_seasonal_baseline_matches_its_definition(delay, period, seed):
     rng = np.random.default_rng(seed)
     y = 5 * np.sin(2 * np.pi * np.arange(700) / period) + rng.normal(size=700)
     y[rng.random(700) < 0.05] = np.nan
-    y[rng.random(700) < 0.01] = np.inf  # never arrives either
+    y[rng.random(700) < 0.01] = np.inf  # an infinite label never arrives either
     baselines, found = Baselines(delay), []
     for part in np.split(y, np.sort(rng.integers(0, 700, size=5))):
         found.extend(baselines.predict(part)["season"])
@@ -157,8 +157,8 @@ def test_the_seasonal_baseline_is_that_of_its_definition(delay, period, seed):
     np.testing.assert_array_equal(found, one_season_ago(y, delay))
 
 
-def test_the_season_is_found_and_counts_from_the_row_that_is_predicted():
-    """With labels 30 rows late the label of a day ago is not known: that of two days ago is."""
+def test_the_season_is_found_and_counts_from_the_predicted_row():
+    """With labels 30 rows late, the label of one day ago is not known, but that of two days ago is."""
     y = np.sin(2 * np.pi * np.arange(600) / 24)
     for delay, rows_ago in ((0, 24), (12, 24), (24, 48), (30, 48), (60, 72)):
         baselines = Baselines(delay)
@@ -168,7 +168,7 @@ def test_the_season_is_found_and_counts_from_the_row_that_is_predicted():
 
 
 def test_the_season_is_chosen_without_the_label_that_is_predicted():
-    """Whatever the labels from row 500 on are, the prediction of row 500 + delay is the same."""
+    """The labels from row 500 on do not change the predictions up to row 500 + delay."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=600)
     for delay in (0, 5):

@@ -61,7 +61,7 @@ def test_names_of_frames_reach_the_learner(rows):
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_rows_that_are_made_in_the_same_memory_are_told_apart(rows):
+def test_rows_that_reuse_the_same_memory_are_kept_apart(rows):
     memory = np.empty(3)
 
     def stream():
@@ -72,19 +72,19 @@ def test_rows_that_are_made_in_the_same_memory_are_told_apart(rows):
     assert near(totals(stream()), totals(rows))
 
 
-def test_a_stream_is_read_to_the_row_asked_for():
+def test_a_stream_is_read_up_to_the_requested_row():
     stream = dl.streams.Rotating(rate=1.0, unit="deg")
     assert near(totals(stream, rows=20_000), totals(stream.take(20_000)))
     with pytest.raises(ValueError, match="give rows: Rotating is endless"):
         totals(stream)
 
 
-def test_a_stream_with_an_end_is_read_to_it():
+def test_a_finite_stream_is_read_to_its_end():
     stream = dl.streams.Rotating(rate=1.0, unit="deg").first(700)
     assert evaluate.prequential(dl.RLS(), stream).rows == 700
 
 
-def test_a_stream_with_take_alone_will_do(rows):
+def test_a_stream_needs_only_take(rows):
     class Taken:
         length = 500
 
@@ -95,7 +95,7 @@ def test_a_stream_with_take_alone_will_do(rows):
     assert near(totals(Taken(), rows=100), totals((rows[0][:100], rows[1][:100])))
 
 
-def test_an_endless_generator_is_not_asked_for_more_than_its_rows():
+def test_an_endless_generator_is_read_only_up_to_the_requested_row():
     asked = []
 
     def endless():
@@ -107,7 +107,7 @@ def test_an_endless_generator_is_not_asked_for_more_than_its_rows():
     assert len(asked) == 4
 
 
-def test_blocks_stop_at_the_multiples_asked_for(rows):
+def test_blocks_stop_at_the_requested_multiples(rows):
     starts = [(block.start, len(block)) for block in Source(rows, None, "here").blocks(every=150)]
     assert starts == [(0, 150), (150, 150), (300, 150), (450, 50)]
 
@@ -139,12 +139,12 @@ def test_memory_does_not_grow_with_the_stream():
         ([], ValueError, "no rows"),
     ],
 )
-def test_what_is_not_rows_is_refused(data, error, message):
+def test_data_that_is_not_rows_is_refused(data, error, message):
     with pytest.raises(error, match=message):
         totals(data)
 
 
-def test_a_dataset_of_river_is_a_stream():
+def test_a_river_dataset_is_a_stream():
     dataset = datasets.TrumpApproval()
     pairs = list(dataset)
     X, y = np.array([list(x.values()) for x, _ in pairs], dtype=float), np.array([label for _, label in pairs])
@@ -155,14 +155,14 @@ def test_a_dataset_of_river_is_a_stream():
     assert near(totals(dataset, dl.AROWR(), rows=300), totals((X[:300], y[:300]), dl.AROWR()))
 
 
-def test_a_dataset_of_river_without_an_end_needs_rows():
+def test_an_endless_river_dataset_needs_a_number_of_rows():
     friedman = datasets.synth.Friedman(seed=1)
     with pytest.raises(ValueError, match="give rows: Friedman is endless"):
         totals(friedman)
     assert evaluate.prequential(dl.RLS(), friedman, rows=50).rows == 50
 
 
-def test_labels_of_a_dataset_of_river_are_measured_by_accuracy():
+def test_labels_of_a_river_dataset_are_scored_by_accuracy():
     labels, predicted = [], []
     model = river.linear_model.LogisticRegression()
     for x, y in datasets.Phishing():
@@ -173,7 +173,7 @@ def test_labels_of_a_dataset_of_river_are_measured_by_accuracy():
     assert result.totals["LogisticRegression"] == {"accuracy": np.mean(np.array(labels) == predicted)}
 
 
-def test_a_comparison_cuts_a_dataset_of_river_into_subsets():
+def test_a_comparison_cuts_a_river_dataset_into_subsets():
     dataset = datasets.TrumpApproval()
     result = evaluate.compare([dl.AROWR(), dl.Ridge()], dataset, repeats=2, n_jobs=1)
     pairs = list(dataset)

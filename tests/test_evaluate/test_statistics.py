@@ -11,7 +11,7 @@ from driftline.evaluate.statistics import compare_ranks, rank_rows, verdict
 
 
 @given(st.integers(2, 30), st.integers(0, 1000))
-def test_the_paired_t_test_is_scipys(count, seed):
+def test_the_paired_t_test_matches_scipy(count, seed):
     rng = np.random.default_rng(seed)
     first, second = rng.normal(size=count), rng.normal(0.3, 1.0, size=count)
     expected = stats.ttest_rel(first, second)
@@ -43,7 +43,7 @@ def test_a_learner_that_broke_down_loses_to_one_that_did_not():
 
 
 @given(st.integers(2, 12), st.integers(2, 7), st.integers(0, 1000), st.booleans())
-def test_ranks_and_friedmans_test_are_scipys(blocks, learners, seed, ties):
+def test_ranks_and_friedmans_test_match_scipy(blocks, learners, seed, ties):
     rng = np.random.default_rng(seed)
     scores = rng.integers(0, 4, size=(blocks, learners)) * 1.0 if ties else rng.normal(size=(blocks, learners))
     ranks = rank_rows(scores, lower_is_better=True)
@@ -62,11 +62,11 @@ def test_learners_that_are_all_alike_do_not_differ():
 @pytest.mark.parametrize(("learners", "quantile"), [(2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728), (10, 3.164)])
 def test_the_critical_difference_has_the_published_quantiles(learners, quantile):
     """Demšar (2006), Table 5(a): the critical values of the two-tailed Nemenyi test at 0.05."""
-    blocks = learners * (learners + 1) / 6  # makes the root 1
+    blocks = learners * (learners + 1) / 6  # makes the square root 1
     assert critical_difference(learners, blocks) == pytest.approx(quantile, abs=1e-3)
 
 
-def test_demsars_example_of_ranks():
+def test_demsars_example_of_ranks_is_reproduced():
     """Demšar (2006): four classifiers on 14 data sets, critical difference 1.25."""
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
 
@@ -81,7 +81,7 @@ def test_ranks_say_who_differs():
     assert ranks.p_value < 0.001
 
 
-def test_robustness_by_hand():
+def test_robustness_matches_a_computation_by_hand():
     accuracy = np.array([[0.9, 0.6, 0.45], [0.5, 0.5, 1.0]])
     np.testing.assert_allclose(robustness(accuracy, lower_is_better=False), [2.0 + 1.0, 4 / 3 + 1.0, 1.0 + 2.0])
     errors = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, np.inf]])
@@ -90,8 +90,8 @@ def test_robustness_by_hand():
         robustness(np.array([[-1.0, 0.5]]), lower_is_better=False)
 
 
-def test_a_breakdown_costs_its_learner_alone_robustness():
-    """An infinite error would make every other learner infinitely robust."""
+def test_a_breakdown_lowers_only_its_own_learners_robustness():
+    """Otherwise an infinite error would make every other learner infinitely robust."""
     errors = np.array([[2.0, 4.0, np.inf], [3.0, 1.0, 2.0]])
     assert robustness(errors, lower_is_better=True).tolist() == [2.0 + 1.0, 1.0 + 3.0, 0.0 + 1.5]
     accuracies = np.array([[0.8, 0.4, -np.inf], [0.9, 0.9, 0.3]])

@@ -1,4 +1,4 @@
-"""Forecasts measured at every step, compared with a separate forecaster and plain formulas."""
+"""Forecasts scored at every step, compared with a separate forecaster and plain formulas."""
 
 import json
 
@@ -24,7 +24,7 @@ def mappings(X):
 
 
 @pytest.mark.parametrize("shape", ["array", "blocks", "frame", "mappings"])
-def test_every_step_has_the_figures_of_a_forecaster(shape):
+def test_every_step_has_the_scores_of_a_forecaster(shape):
     X, y = rows()
     data = {
         "array": (X, y),
@@ -37,7 +37,7 @@ def test_every_step_has_the_figures_of_a_forecaster(shape):
     run = dl.Forecaster(dl.Auto(), STEPS).run(X, y, level=0.8)
     assert np.array_equal(result.predictions["it"], run.predictions, equal_nan=True)
     for step in range(STEPS):
-        there = slice(step + 1, None)  # the first label was known so many rows before
+        there = slice(step + 1, None)  # the rows whose forecast used a label
         errors, inside = run.errors[there, step], (run.lower <= y[:, None]) & (y[:, None] <= run.upper)
         finite = np.isfinite(run.upper[:, step])
         assert result.by_step["it"]["mse"][step] == pytest.approx(np.mean(errors**2))
@@ -51,7 +51,7 @@ def test_every_step_has_the_figures_of_a_forecaster(shape):
     assert np.array_equal(after.predictions, expected.forecast(X[:2]).predictions)
 
 
-def test_baselines_know_the_labels_of_their_step():
+def test_baselines_use_the_labels_known_at_their_step():
     X, y = rows()
     result = evaluate.prequential(dl.RLS(), (X, y), steps=STEPS)
     for step in range(1, STEPS + 1):
@@ -67,7 +67,7 @@ def test_baselines_know_the_labels_of_their_step():
             assert found["mae"][step - 1] == pytest.approx(np.nanmean(np.abs(errors)))
 
 
-def test_what_cannot_be_forecast_is_skipped_and_what_breaks_down_is_not():
+def test_rows_that_cannot_be_forecast_are_skipped_but_a_breakdown_raises():
     X, y = rows()
     X[200, 0] = np.nan
     y[300] = np.nan
@@ -78,9 +78,9 @@ def test_what_cannot_be_forecast_is_skipped_and_what_breaks_down_is_not():
         assert np.flatnonzero(np.isnan(said[:, step - 1])).tolist() == [*range(step), 200 + step]
         scored = np.isfinite(said[:, step - 1]) & np.isfinite(y)
         scored[: 2 * step] = False  # before the first label of the step is learned
-        assert scored[200]  # its missing value is not one that is known ahead
+        assert scored[200]  # its missing value is in a feature that is not known ahead
         assert result.by_step["it"]["mse"][step - 1] == pytest.approx(np.mean((y - said[:, step - 1])[scored] ** 2))
-    broken = dl.LMS(rate=1e3, missing="skip")  # runs away within some rows
+    broken = dl.LMS(rate=1e3, missing="skip")  # diverges within a few rows
     with pytest.raises(FloatingPointError):
         evaluate.prequential(broken, rows(), steps=STEPS)
 
@@ -109,12 +109,12 @@ def test_tables_and_json_have_every_step():
         (dl.Classifier(dl.RLS()), {}, TypeError, "must be a regressor"),
     ],
 )
-def test_what_does_not_go_together_is_refused(learner, options, error, words):
+def test_conflicting_arguments_are_refused(learner, options, error, words):
     with pytest.raises(error, match=words):
         evaluate.prequential(learner, rows(), **{"steps": STEPS} | options)
 
 
-def test_names_that_change_are_refused():
+def test_feature_names_that_change_are_refused():
     X, y = rows()
     data = [*zip(mappings(X[:10]), y[:10], strict=True), ({"a": 1.0, "c": 2.0}, 1.0)]
     with pytest.raises(ValueError, match="the feature names differ from the first row"):

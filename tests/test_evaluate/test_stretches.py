@@ -1,4 +1,4 @@
-"""Tests of significance on losses that depend on each other: the plain formula, any cut, and how often they err."""
+"""Significance tests on dependent losses: the plain formula, any cut into blocks, and the rate of false positives."""
 
 import math
 
@@ -19,7 +19,7 @@ def outcome_of(losses):
 
 
 @given(st.integers(2, 700), st.lists(st.integers(0, 700), max_size=4), st.integers(0, 2**32 - 1))
-def test_any_cut_gives_students_test_of_the_means_of_stretches(rows, cuts, seed):
+def test_any_cut_gives_the_paired_t_test_of_the_means_of_stretches(rows, cuts, seed):
     losses = np.random.default_rng(seed).normal(size=(rows, 3)) ** 2
     test = LossesByStretch(3)
     for piece in np.split(losses, sorted(min(cut, rows) for cut in cuts)):
@@ -35,8 +35,8 @@ def test_any_cut_gives_students_test_of_the_means_of_stretches(rows, cuts, seed)
         assert test.test(one, other) == pytest.approx((wanted.statistic, wanted.pvalue), rel=1e-9)
 
 
-def test_it_errs_about_as_often_as_it_says_where_a_test_by_rows_does_not():
-    """Differences without a mean, each like the last by 0.8, that spread ten times as much in the second half."""
+def test_the_rate_of_false_positives_is_nominal_unlike_that_of_a_test_by_rows():
+    """The differences have mean 0, an autocorrelation of 0.8, and ten times the spread in the second half."""
     rng = np.random.default_rng(5)
     streams, rows = 1000, 2000
     noise = rng.normal(size=(streams, rows))

@@ -24,7 +24,7 @@ def short_blocks(monkeypatch):
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 7])
-def test_every_setting_is_its_own_run(rows, jobs):
+def test_every_setting_equals_a_separate_run(rows, jobs):
     X, y = rows
     grid = {"forgetting": [0.5, 0.9, 0.99], "ridge": [0.1, 1.0]}
     result = dl.sweep(dl.RLS(intercept=False), grid, X, y, jobs=jobs)
@@ -52,7 +52,7 @@ def test_blocks_of_any_size_change_nothing(rows, short_blocks):
 
 
 @pytest.mark.parametrize("library", [pd, polars])
-def test_the_names_of_a_frame_are_those_of_every_model(rows, library, short_blocks):
+def test_every_model_gets_the_feature_names_of_a_frame(rows, library, short_blocks):
     X, y = rows
     frame = library.DataFrame({name: X[:, j] for j, name in enumerate("abc")})
     alone = dl.RLS()
@@ -64,7 +64,7 @@ def test_the_names_of_a_frame_are_those_of_every_model(rows, library, short_bloc
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, polars.DataFrame, lambda rows: rows])
-def test_text_goes_to_learners_that_take_it(rows, make, short_blocks):
+def test_text_is_passed_to_learners_that_accept_it(rows, make, short_blocks):
     X, y = rows
     mappings = [{"a": float(a), "town": "oslo" if b > 0 else "rome"} for a, b in X[:, :2]]
     model = Hashing(16) | Standardize() | dl.RLS()
@@ -74,7 +74,7 @@ def test_text_goes_to_learners_that_take_it(rows, make, short_blocks):
     assert result.models[0].predict_one(mappings[3]) == model.predict_one(mappings[3])
 
 
-def test_several_labels_a_row(rows, short_blocks):
+def test_a_sweep_takes_several_labels_per_row(rows, short_blocks):
     X, y = rows
     Y = np.column_stack([y, -2 * y])
     alone = dl.RLS()
@@ -87,7 +87,7 @@ def test_several_labels_a_row(rows, short_blocks):
 @pytest.mark.parametrize(
     "make", [list, np.array, pd.Series, lambda labels: pd.Series(labels, index=np.arange(len(labels)) / 2)]
 )
-def test_labels_of_classes(rows, make, short_blocks):
+def test_a_sweep_takes_class_labels(rows, make, short_blocks):
     X, y = rows
     labels = ["up" if value > 0 else "down" for value in y]
     alone = dl.Classifier(dl.RLS())
@@ -100,7 +100,7 @@ def test_labels_of_classes(rows, make, short_blocks):
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.coo_array, sparse.csc_array])
-def test_sparse_rows(rows, kind, short_blocks):
+def test_a_sweep_takes_sparse_rows(rows, kind, short_blocks):
     X, y = rows
     X = kind(np.where(np.abs(X) > 0.3, X, 0.0))
     alone = dl.LMS()
@@ -112,13 +112,13 @@ def test_sparse_rows(rows, kind, short_blocks):
         dl.sweep(dl.RLS(), {"ridge": [1.0]}, X, y)
 
 
-def test_settings_may_be_listed_and_differ_in_what_they_name(rows):
+def test_settings_may_be_listed_and_set_different_parameters(rows):
     result = dl.sweep(dl.RLS(), [{"ridge": 2.0}, {"forgetting": 0.9}], *rows)
     assert [model.get_params()["ridge"] for model in result.models] == [2.0, 1.0]
     assert result.table().columns == ["ridge", "forgetting", "mse"]
 
 
-def test_frames_weights_and_missing_values(rows):
+def test_a_sweep_takes_frames_weights_and_missing_values(rows):
     X, y = rows
     frame = pd.DataFrame(X, columns=list("abc"))
     frame.loc[3, "b"] = math.nan
@@ -130,7 +130,7 @@ def test_frames_weights_and_missing_values(rows):
     assert np.array_equal(result.models[0].coef_, alone.coef_)
 
 
-def test_a_setting_that_diverges_ends_alone(rows):
+def test_a_setting_that_diverges_does_not_end_the_others(rows):
     X, y = rows[0] * 100, rows[1]
     result = dl.sweep(dl.LMS(), {"rate": [1e-5, 1.0]}, X, y)
     assert np.isfinite(result.losses[0])
@@ -142,7 +142,7 @@ def test_a_setting_that_diverges_ends_alone(rows):
         _ = dl.sweep(dl.LMS(), {"rate": [1.0]}, X, y).best
 
 
-def test_a_setting_that_cannot_learn_a_row_ends_alone(rows, short_blocks):
+def test_a_setting_that_cannot_learn_a_row_does_not_end_the_others(rows, short_blocks):
     X, y = rows
     X[60] *= 100
     result = dl.sweep(dl.WEMM(), {"ridge": [10.0, 1e6]}, X, y)
@@ -154,7 +154,7 @@ def test_a_setting_that_cannot_learn_a_row_ends_alone(rows, short_blocks):
     assert result.best == {"ridge": 1e6}
 
 
-def test_an_infinite_loss_counts_also_where_rows_are_skipped(rows):
+def test_an_infinite_loss_counts_even_if_rows_are_skipped(rows):
     X, y = rows
     X[3, 1], y[50] = math.nan, 1e300
     result = dl.sweep(dl.RLS(missing="skip"), {"ridge": [1.0]}, X, y)
@@ -164,7 +164,7 @@ def test_an_infinite_loss_counts_also_where_rows_are_skipped(rows):
         _ = result.best
 
 
-def test_rows_that_are_all_skipped_prefer_nothing(rows):
+def test_no_setting_is_best_if_all_rows_are_skipped(rows):
     X, y = rows
     result = dl.sweep(dl.RLS(missing="skip"), {"ridge": [1.0, 2.0]}, np.full_like(X, math.nan), y)
     assert np.isnan(result.losses).all()
@@ -173,9 +173,9 @@ def test_rows_that_are_all_skipped_prefer_nothing(rows):
 
 
 class _Interrupting:
-    """A loss that interrupts the process at its 3,000th row, when all threads have begun, and counts the others.
+    """A loss that counts its calls, and interrupts the process at the 3,000th, when all threads have begun.
 
-    After the interrupt it is slow, so that the main thread hears of it long before the rows end, even on a busy machine.
+    After the interrupt it is slow, so that the main thread notices long before the rows end, even on a busy machine.
     """
 
     def __init__(self):
@@ -200,11 +200,11 @@ def test_an_interrupt_ends_all_threads_soon(rows, jobs, short_blocks):
     loss, before = _Interrupting(), threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         dl.sweep(dl.GD(loss=loss), {"rate": [0.01, 0.02, 0.03, 0.04]}, np.tile(X, (50, 1)), np.tile(y, 50), jobs=jobs)
-    assert loss.calls < 50 * len(y)  # of four times as many
+    assert loss.calls < 50 * len(y)  # out of four times as many
     assert threading.active_count() == before
 
 
-def test_what_is_wrong_with_the_rows_ends_all_threads(rows, short_blocks):
+def test_a_bad_row_ends_all_threads(rows, short_blocks):
     X, y = rows
     X[60, 1] = math.nan
     words = r"^sweep: in the rows from 56 on, numbered from there, RLS\.run: X has NaN in row 4, feature 1"
@@ -226,12 +226,12 @@ def test_what_is_wrong_with_the_rows_ends_all_threads(rows, short_blocks):
         ([0.9], "grid must hold lists of values by parameter, or settings, got 0.9"),
     ],
 )
-def test_a_bad_grid_is_said(grid, message, rows):
+def test_a_bad_grid_is_refused(grid, message, rows):
     with pytest.raises((ValueError, TypeError), match=message):
         dl.sweep(dl.RLS(), grid, *rows)
 
 
-def test_the_learner_is_not_changed_and_bad_rows_are_said(rows):
+def test_the_learner_is_not_changed_and_bad_arguments_are_refused(rows):
     X, y = rows
     model = dl.RLS().fit(X, y)
     dl.sweep(model, {"ridge": [1.0, 2.0]}, X, y)
@@ -245,7 +245,7 @@ def test_the_learner_is_not_changed_and_bad_rows_are_said(rows):
         dl.sweep(dl.RLS, {"ridge": [1.0]}, X, y)
 
 
-def test_a_table_holds_what_was_tried(rows):
+def test_the_table_holds_every_setting(rows):
     settings = [{"forgetting": np.float64(0.123456)}, {"forgetting": [0.5, 0.9]}, {"ridge": 2}]
     records = dl.sweep(dl.RLS(), settings, *rows).table().records()
     found = {(record["forgetting"], record["ridge"]) for record in records}

@@ -58,11 +58,11 @@ def test_files_hold_what_is_returned(tmp_path):
         assert method(path) == path.read_text(encoding="utf-8")
 
 
-def test_print_lines_columns_up():
+def test_print_aligns_the_columns():
     lines = str(Table(["learner", "mse"], [["RLS", 0.5], ["Kalman filter", 12.25]])).splitlines()
     assert lines == ["learner          mse", "RLS              0.5", "Kalman filter  12.25"]
 
 
-def test_rows_of_the_wrong_width_are_noticed():
+def test_rows_of_the_wrong_width_are_refused():
     with pytest.raises(ValueError, match="zip"):
         Table(["a", "b"], [[1]]).records()

@@ -54,7 +54,7 @@ def test_fading_sums_follow_their_recursion(rows, factor):
 
 @settings(max_examples=50)
 @given(known=st.booleans(), **TRACKED)
-def test_every_point_is_the_sum_by_its_definition(rows, sizes, window, fading, points, known):
+def test_every_point_matches_the_definition_of_its_sum(rows, sizes, window, fading, points, known):
     columns = np.random.default_rng(rows).normal(size=(2, rows))
     found = tracked(columns, sizes, window=window, fading=fading, points=points, rows=rows if known else None)
     check(found, columns, window, fading)
@@ -76,7 +76,7 @@ def check(found, columns, window, fading, rtol=1e-9):
 @pytest.mark.parametrize("window", [1, 777, 4096, 50_000])
 @pytest.mark.parametrize("points", [7, 40])
 def test_units_that_double_on_the_way_change_no_sum(window, points):
-    """A stream of unknown length begins with short units; the window's memory of them is put together when they double."""
+    """A stream of unknown length begins with short units; those in the window's memory are merged when they double."""
     columns = np.random.default_rng(0).normal(size=(2, 5 * FLUSH + 123))
     columns = np.vstack([columns, np.arange(columns.shape[1])])
     found = tracked(columns, (1000, 37, 9000), window=window, fading=0.9999, points=points)
@@ -101,8 +101,8 @@ def test_points_are_evenly_spaced():
 
 
 @pytest.mark.parametrize("sizes", [(200_000,), (30_000, 170_000), (20_000,)])
-def test_large_blocks_are_many_small_ones(sizes):
-    """Also where rows of an earlier block wait to be summed."""
+def test_large_blocks_equal_many_small_ones(sizes):
+    """This holds even if rows of an earlier block wait to be summed."""
     columns = np.random.default_rng(0).normal(size=(1, 200_000)) ** 2
     large, small = (tracked(columns, sizes, window=5000, fading=0.999) for sizes in (sizes, (321,)))
     assert large.rows.tolist() == small.rows.tolist()
@@ -126,7 +126,7 @@ def test_rows_that_do_not_count_have_no_weight(rows):
 
 
 def test_a_huge_value_leaves_the_window_without_a_trace():
-    """A running sum from which old rows are subtracted would keep rounding of 1e14 for ever."""
+    """A running sum that subtracts old rows would keep the rounding error of 1e14 for ever."""
     values = np.full((1, 10_000), 1e-3)
     values[0, 10] = 1e30
     found = tracked(values, window=100)
@@ -147,7 +147,7 @@ def test_an_infinite_value_leaves_the_window_too():
 @pytest.mark.parametrize("fading", [0.5, 0.99])
 @pytest.mark.parametrize("rows", [900, 100_001])
 def test_an_infinite_value_never_fades(rows, fading, points):
-    """0.5 to the power of some thousand rows is 0 for a computer, and 0 times infinity is no number."""
+    """0.5 to the power of some thousand rows underflows to 0, and 0 times infinity is NaN."""
     values = np.ones((2, rows))
     values[0, 40] = np.inf
     found = tracked(values, fading=fading, points=points)
@@ -158,7 +158,7 @@ def test_an_infinite_value_never_fades(rows, fading, points):
 
 @settings(max_examples=50)
 @given(some=st.booleans(), **TRACKED)
-def test_spreads_are_squares_about_the_mean_of_the_same_rows(rows, sizes, window, fading, points, some):
+def test_spreads_are_sums_of_squares_about_the_mean_of_the_same_rows(rows, sizes, window, fading, points, some):
     rng = np.random.default_rng(rows)
     columns = rng.normal(size=(2, rows))
     count = (rng.random(rows) < 0.7).astype(float) if some else np.ones(rows)

@@ -35,12 +35,12 @@ def started(monkeypatch):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_what_a_learner_raises_comes_through(n_jobs):
+def test_an_error_in_a_learner_propagates(n_jobs):
     with pytest.raises(KeyError, match="no such thing"):
         run(Careless(), n_jobs=n_jobs)
 
 
-def test_what_a_learner_prints_does_not_disturb():
+def test_a_learner_may_print():
     assert run(Talking()).mean().shape == (1, 1)
 
 
@@ -49,7 +49,7 @@ def test_a_worker_that_dies_is_reported():
         run(Deadly())
 
 
-def test_what_cannot_be_sent_is_refused_or_done_here(monkeypatch):
+def test_a_learner_that_cannot_be_sent_is_refused_or_run_in_this_process(monkeypatch):
     monkeypatch.setattr(workers, "PATIENCE", 0.0)
     monkeypatch.setattr(workers, "WORTH", 0.0)
     monkeypatch.setattr(workers, "cores", lambda: 2)
@@ -62,7 +62,7 @@ def test_what_cannot_be_sent_is_refused_or_done_here(monkeypatch):
     assert run(Local(), n_jobs=None).mean().shape == (1, 1)
 
 
-def test_long_work_is_shared_without_being_asked(monkeypatch, started):
+def test_long_work_is_shared_among_workers_by_default(monkeypatch, started):
     monkeypatch.setattr(workers, "PATIENCE", 0.0)
     monkeypatch.setattr(workers, "WORTH", 0.0)
     monkeypatch.setattr(workers, "cores", lambda: 2)
@@ -82,14 +82,14 @@ SCRIPT = """
 """
 
 
-def test_a_script_without_a_guard_runs_once(tmp_path):
+def test_a_script_without_a_main_guard_runs_once(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=patience.SECONDS, check=True)
     assert done.stdout == "begun\n(1, 2)\n"
 
 
-def test_a_learner_of_the_script_itself_is_refused_with_advice(tmp_path):
+def test_a_learner_defined_in_the_script_is_refused_with_advice(tmp_path):
     script = tmp_path / "script.py"
     own = "class Own:\n    def predict_one(self, x): return 0.0\n    def learn_one(self, x, y): pass\n"
     script.write_text(own + textwrap.dedent(SCRIPT).replace("dl.Ridge()", "Own()"))
