@@ -50,9 +50,9 @@ def test_no_method_uses_a_label_before_it_arrives(name, ahead):
         pytest.importorskip(package)
     own, k = task(ahead), 300
     other = Task("other", own.X, np.where(np.arange(len(own.y)) < k, own.y, 50 - own.y), ahead, own.start)
-    said, different = (methods.METHODS[name].prepare(one)().predictions for one in (own, other))
-    np.testing.assert_array_equal(said[: k + ahead], different[: k + ahead])
-    assert (said[k + ahead :] != different[k + ahead :]).any()
+    predicted, different = (methods.METHODS[name].prepare(one)().predictions for one in (own, other))
+    np.testing.assert_array_equal(predicted[: k + ahead], different[: k + ahead])
+    assert (predicted[k + ahead :] != different[k + ahead :]).any()
 
 
 @pytest.mark.parametrize("form", refitted.FORMS, ids=lambda form: form.name)
@@ -60,7 +60,7 @@ def test_no_method_uses_a_label_before_it_arrives(name, ahead):
 def test_a_refitted_estimator_matches_the_plain_loop(form, ahead):
     own, window = task(ahead, rows=330), refitted.WINDOW
     make = lambda: DecisionTreeRegressor(max_depth=3, random_state=0)  # noqa: E731
-    said = refitted.run(make, form, own, 100)
+    predicted = refitted.run(make, form, own, 100)
     Z = form.inputs(own)
     for t in (ahead + 60, 180, 250, 329):
         known = t - ahead + 1
@@ -70,17 +70,17 @@ def test_a_refitted_estimator_matches_the_plain_loop(form, ahead):
         before = np.where(rows >= ahead, own.y[np.maximum(rows - ahead, 0)], 0.0) if form.change else 0.0
         wanted = make().fit(Z[rows], own.y[rows] - before).predict(Z[[t]])[0] + (newest if form.change else 0.0)
         reach = 0.5 * np.ptp(own.y[:known])
-        assert said[t] == pytest.approx(np.clip(wanted, own.y[:known].min() - reach, own.y[:known].max() + reach))
+        assert predicted[t] == pytest.approx(np.clip(wanted, own.y[:known].min() - reach, own.y[:known].max() + reach))
 
 
 @pytest.mark.parametrize("ahead", [1, 5])
 def test_autoregression_matches_the_forecast_of_statsmodels(ahead):
     ar_model = pytest.importorskip("statsmodels.tsa.ar_model")
     own = task(ahead, rows=300)
-    said = autoregression.run(own, 100)
+    predicted = autoregression.run(own, 100)
     fitted = ar_model.AutoReg(own.y[:200], 24, exog=own.X[:200]).fit()
     t = 200 + ahead - 1  # the first row that this fit predicts
-    assert said[t] == pytest.approx(fitted.forecast(ahead, exog=own.X[200 : t + 1])[-1])
+    assert predicted[t] == pytest.approx(fitted.forecast(ahead, exog=own.X[200 : t + 1])[-1])
 
 
 def test_intervals_are_scored_by_their_definition():

@@ -155,19 +155,19 @@ def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
         hold = lambda value, low=low, high=high: np.clip(value, low - 0.5 * (high - low), high + 0.5 * (high - low))  # noqa: E731
         back = [-(-ahead // season) * season for season in SEASONS]
         seasons = [y[t - place] if t >= place else last for place in back]
-        said = np.concatenate([hold(usual_labels), seasons, [last, mean]])
+        predicted = np.concatenate([hold(usual_labels), seasons, [last, mean]])
         if len(known):
-            by_usual[t] = likely.weights @ said
+            by_usual[t] = likely.weights @ predicted
             if fit.ready():
                 by_fit[t] = last + fit.predict(row)
         if len(known) > 1:
             by_fit[t], by_usual[t] = hold(by_fit[t]), hold(by_usual[t])
-        waiting.append((row, said, last if len(known) else None))
+        waiting.append((row, predicted, last if len(known) else None))
         if t >= ahead - 1:
             at = t - ahead + 1
-            row, said, then = waiting[at]
+            row, predicted, then = waiting[at]
             if then is not None:
-                likely.learn(said, y[at])
+                likely.learn(predicted, y[at])
                 fit.learn(row, y[at] - then)
             mean += (y[at] - mean) * max(0.002, 1 / (at + 1))
             tables.remember(X[at], y[at], None if then is None else y[at] - then, mean)

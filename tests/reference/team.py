@@ -55,7 +55,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
     """The autoregression in differences: its prediction for each row, or the core's until it has one."""
     d = X.shape[1]
     lags = max(1, min(16, 16 // d))
-    fit, said = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
+    fit, predicted = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
     waiting: list[tuple[Array, float, float] | None] = []
     for t in range(len(y)):
         known = max(t - ahead + 1, 0)
@@ -65,21 +65,21 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
             columns = [np.array([X[t], *X[:known][::-1][: lags - 1]])[:, j] for j in range(d)]
             row = np.concatenate([differences(past), np.column_stack([differences(c) for c in columns]).ravel()])
             if fit.ready():
-                said[t] = past[0] + fit.predict(row)
+                predicted[t] = past[0] + fit.predict(row)
         if known > 1:  # clip to half a range outside the labels
             low, high = y[:known].min(), y[:known].max()
-            said[t] = np.clip(said[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
+            predicted[t] = np.clip(predicted[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
         waiting.append(None if row is None else (row, y[known - 1], y[t]))
         if t >= ahead - 1 and (told := waiting[t - ahead + 1]) is not None:
             fit.learn(told[0], told[2] - told[1])
-    return said
+    return predicted
 
 
-def stack(said: Array, y: Array) -> Array:
+def stack(predicted: Array, y: Array) -> Array:
     """The stacked prediction for each row, if each label arrives at once."""
-    others = said.shape[1] - 1
+    others = predicted.shape[1] - 1
     S, w, squares, rows, out = np.eye(others) / 10, np.zeros(others), 0.0, 0.0, []
-    for t, (row, label) in enumerate(zip(said, y, strict=True)):
+    for t, (row, label) in enumerate(zip(predicted, y, strict=True)):
         size = np.sqrt(squares / rows) if rows else 0.0
         z = np.clip((row[1:] - row[0]) / size, -30, 30) if size else np.zeros(others)
         low, high = row.min(), row.max()
@@ -103,8 +103,8 @@ class Bernstein:
         self.prior, self.weights = prior, prior
         self.sums, self.squares, self.most = np.zeros((3, len(prior)))
 
-    def learn(self, said: Array, mixed: float, y: float) -> None:
-        regret = 2 * (mixed - y) * (mixed - said)
+    def learn(self, predicted: Array, mixed: float, y: float) -> None:
+        regret = 2 * (mixed - y) * (mixed - predicted)
         self.most = np.maximum(0.998 * self.most, np.abs(regret))
         self.squares = 0.998 * self.squares + regret**2
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -125,8 +125,8 @@ class Likely:
         self.prior, self.keep, self.rows, self.losses = prior, keep, 0.0, np.zeros(len(prior))
         self._weigh()
 
-    def learn(self, said: Array, y: float) -> None:
-        squares = (y - said) ** 2
+    def learn(self, predicted: Array, y: float) -> None:
+        squares = (y - predicted) ** 2
         least = self.losses.min()
         usual = 1e3 * least / self.rows if least > 0 else 1e280
         self.losses = self.keep * self.losses + np.minimum(squares, usual)
@@ -140,13 +140,13 @@ class Likely:
         self.weights /= self.weights.sum()
 
 
-def final_mixture(said: Array, y: Array) -> Array:
+def final_mixture(predicted: Array, y: Array) -> Array:
     """Auto's final prediction for each row, if each label arrives at once and no two successive labels are outliers."""
-    others = said.shape[1] - 1
+    others = predicted.shape[1] - 1
     prior = np.array([0.5] + others * [0.5 / others])
     likely = [Likely(np.array([3.0] + others * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]
     cautious, last, out = Bernstein(prior), Bernstein(np.full(4, 0.25)), []
-    for t, (row, label) in enumerate(zip(said, y, strict=True)):
+    for t, (row, label) in enumerate(zip(predicted, y, strict=True)):
         layer = np.array([*(one.weights @ row for one in likely), cautious.weights @ row])
         out.append(last.weights @ layer)
         if t > 0:

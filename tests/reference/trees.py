@@ -167,8 +167,8 @@ class Trees:
         return best
 
 
-def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
-    """Predictions of the three tree ensembles, (rows, 3), given the predictions ``said`` of the core and the other experts.
+def run(X: Array, y: Array, predicted: Array, ahead: int) -> Array:
+    """Predictions of the three tree ensembles, (rows, 3), given those ``predicted`` by the core and the other experts.
 
     If labels arrive at once, trees on the features alone are fitted half as often, and a 16th as often while far behind. If
     labels are late, they also learn the rows that were predicted before 16 labels were known.
@@ -176,9 +176,9 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
     d = X.shape[1]
     label, residual, level = Trees(42 + 2 * d, 2048, 0.25, 0.2), Trees(5 + 2 * d, 4096, 0.5, 0.1), Trees(d, 4096, 1.0, 0.1)
     tables, mean, products, squares, waiting = Profiles(d), 0.0, 0.0, 0.0, []
-    out = np.repeat(said[:, :1], 3, axis=1)
+    out = np.repeat(predicted[:, :1], 3, axis=1)
     for t in range(len(y)):
-        known, core = y[: max(t - ahead + 1, 0)], said[t, 0]
+        known, core = y[: max(t - ahead + 1, 0)], predicted[t, 0]
         near = np.array([known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)])
         last = near[0]
         base = mean + np.clip(products / squares, 0, 1) * (last - mean) if len(known) >= 32 and squares > 0 else last
@@ -189,7 +189,7 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
         changes = np.column_stack([X[t].astype(np.float32), rounded(X[t] - before)]).ravel()
         second = [last - 2 * near[1] + near[2], near[1] - near[2], near[2] - near[3]]
         usual = (tables.usual(X[t], mean) - [last, 0.0]).ravel()
-        others = said[t, [DIFFERENCES, PROFILES, USUAL]]
+        others = predicted[t, [DIFFERENCES, PROFILES, USUAL]]
         row = rounded(np.concatenate([near - base, second, seasons - base, usual, others - base]))
         few = rounded(np.concatenate([near[:2] - core, others[:2] - core]))
         newest = np.float32(last)
@@ -201,8 +201,8 @@ def run(X: Array, y: Array, said: Array, ahead: int) -> Array:
         if len(known) > 1:
             low, high = known.min(), known.max()
             reach = 0.5 * (high - low)
-            said_now = 3 if level.trees else 2  # until its first tree, the third ensemble repeats the core's prediction
-            out[t, :said_now] = np.clip(out[t, :said_now], low - reach, high + reach)
+            ready = 3 if level.trees else 2  # until its first tree, the third ensemble repeats the core's prediction
+            out[t, :ready] = np.clip(out[t, :ready], low - reach, high + reach)
         waiting.append((inputs, bases, len(known)))
         if t >= ahead - 1:
             at = t - ahead + 1

@@ -61,11 +61,11 @@ def rows_of(columns):
 
 
 def looped(model, rows, y, weight=None):
-    said = []
+    predicted = []
     for t, (row, label) in enumerate(zip(rows, y.tolist(), strict=True)):
-        said.append(model.predict_one(row))
+        predicted.append(model.predict_one(row))
         model.learn_one(row, label, sample_weight=None if weight is None else float(weight[t]))
-    return np.array(said)
+    return np.array(predicted)
 
 
 @pytest.mark.parametrize("missing", ["raise", "fill"])
@@ -109,11 +109,11 @@ def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_lear
     table = pa.table({column: pa.array(values, ARROW[column]) for column, values in columns.items()})
     by_table, by_row, by_learned = (LEARNERS[name](missing=missing) for _ in range(3))
     rows = rows_of(columns)
-    said = [
+    predicted = [
         by_table.run(table.slice(first, last - first), y[first:last], sample_weight=weight[first:last]).predictions
         for first, last in pairwise(cuts)
     ]
-    np.testing.assert_array_equal(np.concatenate(said), looped(by_row, rows, y, weight))
+    np.testing.assert_array_equal(np.concatenate(predicted), looped(by_row, rows, y, weight))
     require_same(by_table.__getstate__(), by_row.__getstate__(), "state")
     if by_row._looks_back and by_row.n_skipped_:
         return  # skipped rows keep their place in the lags
@@ -133,8 +133,8 @@ def test_a_file_gives_the_same_bits_as_the_frame(tmp_path, missing):
     pa.parquet.write_table(table.append_column("y", pa.array(y)), tmp_path / "rows.parquet")
     by_file, by_frame = dl.RLS(missing="skip"), dl.RLS(missing=missing)
     opened = files.open_rows(tmp_path / "rows.parquet", target="y", missing="mean")
-    said = np.concatenate([run.predictions for _, run in files.follow(by_file, opened)])
-    np.testing.assert_array_equal(by_frame.run(table, y).predictions, said)
+    predicted = np.concatenate([run.predictions for _, run in files.follow(by_file, opened)])
+    np.testing.assert_array_equal(by_frame.run(table, y).predictions, predicted)
     assert list(by_file.feature_names_in_) == list(by_frame.feature_names_in_)
     require_same(by_file.__getstate__()["core"], by_frame.__getstate__()["core"], "state")
 

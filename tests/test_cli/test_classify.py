@@ -31,18 +31,18 @@ def test_the_predicted_classes_match_the_library(capsys, forest, tmp_path):
     path, _ = forest
     found = outcome(capsys, "run", path, *RUN, "--out", tmp_path / "out.csv")
     model = dl.Classifier(dl.RLS(missing="skip"))
-    said, labels = [], []
+    predicted, labels = [], []
     for block in files.open_rows(path, target="tree", task="classify"):
         for begin, end, width in block.spans():
             for x, label in zip(block.X[begin:end, :width].tolist(), block.y[begin:end], strict=True):
                 row = dict(zip(block.names, x, strict=False))
-                said.append(model.predict_one(row))
+                predicted.append(model.predict_one(row))
                 labels.append(label)
                 model.learn_one(row, label)
     table = predictions(tmp_path / "out.csv")
-    assert [value or None for value in table["prediction"].to_pylist()] == said
+    assert [value or None for value in table["prediction"].to_pylist()] == predicted
     assert [value or None for value in table["target"].to_pylist()] == labels
-    hits = [one == other for one, other in zip(said, labels, strict=True) if other is not None and one is not None]
+    hits = [one == other for one, other in zip(predicted, labels, strict=True) if other is not None and one is not None]
     assert len(hits) == found["rows_scored"] == 398  # all but the first row and the one without a label
     assert found["accuracy"] == pytest.approx(np.mean(hits))
     assert found["accuracy"] > found["accuracy of the most frequent class"] > 0.3

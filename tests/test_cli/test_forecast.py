@@ -25,7 +25,7 @@ def series(rows=400, seed=0):
 
 def plainly(model, encoder, blocks, known, step, level):
     """One step by ask and tell. The model grows with the file's features; those not known ahead come from the origin."""
-    past, waiting, said = [], [], []
+    past, waiting, predicted = [], [], []
     for block in blocks:
         for first, last, width in block.spans():
             names = block.names[:width]
@@ -36,18 +36,18 @@ def plainly(model, encoder, blocks, known, step, level):
                 past.append(block.X[row])
                 t = len(past) - 1
                 if not all(ahead) and t < step:
-                    said.append((np.nan,) * 3)
+                    predicted.append((np.nan,) * 3)
                     continue
                 origin = past[t - step] if t >= step else past[t]
                 x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
                 if model._core is None:
                     model._meet(np.array(x), names)
                 ticket = model.ask(dict(zip(names, x, strict=True)), ahead=step)
-                said.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
+                predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:
                     model.tell(*waiting.pop(0))
-    return np.array(said)
+    return np.array(predicted)
 
 
 @pytest.mark.parametrize(("name", "known"), [("rls", None), ("rls", ("on", "when")), ("auto", ("when",))])
@@ -79,12 +79,12 @@ def test_the_scores_of_each_step_follow_from_its_predictions(capsys, tmp_path):
         late = pd.Series(y).shift(step)
         last, mean = late.ffill().to_numpy(), late.expanding().mean().ffill().to_numpy()
         counted = np.isfinite(y) & np.isfinite(last)
-        said = table[f"prediction_{step}"].to_numpy()
+        predicted = table[f"prediction_{step}"].to_numpy()
 
         def rmse(values, counted=counted):
             return np.sqrt(np.mean((y - values)[counted] ** 2))
 
-        assert own["rmse"] == pytest.approx(rmse(said))
+        assert own["rmse"] == pytest.approx(rmse(predicted))
         assert own["last_value_rmse"] == pytest.approx(rmse(last))
         assert own["running_mean_rmse"] == pytest.approx(rmse(mean))
         assert own["seasonal_value_rmse"] == pytest.approx(rmse(one_season_ago(y, step - 1)))
@@ -150,8 +150,8 @@ def test_a_short_file_with_text_and_times_is_encoded_as_it_was_learned(capsys, t
         encoded = dl.files.open_rows(write(table, tmp_path / "all.csv"), target="load", time="when")
         X, names = np.concatenate([block.X for block in encoded]), encoded.names
         model = dl.load(state)
-        said = model.forecast([dict(zip(names, x.tolist(), strict=True)) for x in X[397:400]])
-        np.testing.assert_allclose(found["prediction"].to_numpy(), said.predictions, rtol=1e-12)
+        predicted = model.forecast([dict(zip(names, x.tolist(), strict=True)) for x in X[397:400]])
+        np.testing.assert_allclose(found["prediction"].to_numpy(), predicted.predictions, rtol=1e-12)
 
 
 def test_a_series_without_features_needs_no_file_of_the_next_rows(capsys, tmp_path):
@@ -393,5 +393,5 @@ def test_a_forecaster_saved_from_python_finds_its_columns_by_name(capsys, tmp_pa
     forecaster.save(tmp_path / "m.drift")
     frame[["hour"]][:3].to_csv(tmp_path / "next.csv", index=False)
     _, out, _ = call(capsys, "forecast", tmp_path / "m.drift", tmp_path / "next.csv")
-    said = [float(line.split(",")[2]) for line in out.splitlines()[1:]]
-    np.testing.assert_allclose(said, forecaster.forecast(frame[["hour"]][:3]).predictions, rtol=1e-12)
+    predicted = [float(line.split(",")[2]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(predicted, forecaster.forecast(frame[["hour"]][:3]).predictions, rtol=1e-12)

@@ -31,7 +31,7 @@ def meters(rows=3000, keys=6, seed=0):
 
 def by_hand(frame, model, level):
     """One model and one alarm per key, row by row."""
-    models, alarms, said = {}, {}, []
+    models, alarms, predicted = {}, {}, []
     for row in frame.itertuples():
         own = models.setdefault(row.meter, model(missing="skip"))
         alarm = alarms.setdefault(row.meter, dl.Alarm())
@@ -41,9 +41,9 @@ def by_hand(frame, model, level):
         prediction = own.predict_one(x) if whole else np.nan
         ends = own.predict_interval(x, level) if whole else (np.nan, np.nan)
         raised = learned and alarm.update(row.load - prediction)
-        said.append((prediction, *ends, int(raised)))
+        predicted.append((prediction, *ends, int(raised)))
         own.learn_one(x, row.load)
-    return models, pd.DataFrame(said, columns=["prediction", "lower", "upper", "alarm"])
+    return models, pd.DataFrame(predicted, columns=["prediction", "lower", "upper", "alarm"])
 
 
 def arguments(tmp_path, frame, *more):
@@ -143,11 +143,11 @@ def test_the_next_rows_of_each_key_are_predicted_from_the_state(capsys, tmp_path
     rows.to_csv(tmp_path / "b.csv", index=False)
     assert call(capsys, "predict", state, tmp_path / "b.csv", "--level", "0.8", "--out", out)[0] == 0
     models, _ = by_hand(frame, dl.RLS, 0.8)
-    for row, said in zip(rows.itertuples(), pd.read_csv(out).itertuples(), strict=True):
+    for row, predicted in zip(rows.itertuples(), pd.read_csv(out).itertuples(), strict=True):
         model, x = models.get(row.meter, dl.RLS()), {"heat": row.heat, "wind": row.wind}
-        assert said.key == row.meter
-        assert said.prediction == pytest.approx(model.predict_one(x), rel=1e-12)
-        assert (said.lower, said.upper) == pytest.approx(model.predict_interval(x, 0.8), rel=1e-12)
+        assert predicted.key == row.meter
+        assert predicted.prediction == pytest.approx(model.predict_one(x), rel=1e-12)
+        assert (predicted.lower, predicted.upper) == pytest.approx(model.predict_interval(x, 0.8), rel=1e-12)
     code, text, _ = call(capsys, "inspect", state)
     assert (code, "6 keys" in text, "pump 1: 1" in text) == (0, True, True)
     assert json.loads(call(capsys, "inspect", state, "--json")[1])["keys"] == 6
@@ -168,25 +168,27 @@ def test_text_and_times_are_encoded_by_each_model_from_the_rows_of_its_key(capsy
     past, coming = frame[:-30], frame[-30:]
     given = arguments(tmp_path, past, "-m", "auto", "--out", out, "--state", state)
     outcome(capsys, *given)
-    said, models = pd.read_csv(out)["prediction"].to_numpy(), {}
+    predicted, models = pd.read_csv(out)["prediction"].to_numpy(), {}
     for key in past["meter"].unique():
         own = (past["meter"] == key).to_numpy()
         models[key] = dl.Auto(missing="skip")
         run = models[key].run(past.loc[own, ["heat", "mode", "when"]], past["load"][own])
-        np.testing.assert_allclose(said[own], run.predictions, rtol=1e-12)
-    assert np.mean((said - past["load"])[-200:] ** 2) < 0.5 * np.var(past["load"])
+        np.testing.assert_allclose(predicted[own], run.predictions, rtol=1e-12)
+    assert np.mean((predicted - past["load"])[-200:] ** 2) < 0.5 * np.var(past["load"])
     coming.drop(columns="load").to_csv(tmp_path / "b.csv", index=False)
     assert call(capsys, "predict", state, tmp_path / "b.csv", "--out", out)[0] == 0
-    for key, own in coming.assign(said=pd.read_csv(out)["prediction"].to_numpy()).groupby("meter"):
+    for key, own in coming.assign(predicted=pd.read_csv(out)["prediction"].to_numpy()).groupby("meter"):
         first = own.iloc[0]
-        assert first["said"] == pytest.approx(models[key].predict_one(first[["heat", "mode", "when"]].to_dict()), rel=1e-12)
+        assert first["predicted"] == pytest.approx(
+            models[key].predict_one(first[["heat", "mode", "when"]].to_dict()), rel=1e-12
+        )
 
 
 def test_text_that_adds_features_to_models_of_fixed_size_is_refused(capsys, tmp_path):
-    code, _, said = call(capsys, *arguments(tmp_path, with_modes(), "-m", "rls"))
+    code, _, err = call(capsys, *arguments(tmp_path, with_modes(), "-m", "rls"))
     assert code == 1
-    assert "column 'mode': brings the feature 'mode=" in said
-    assert "with --key the first row fixes the features of RLS; --model auto takes new ones" in said
+    assert "column 'mode': brings the feature 'mode=" in err
+    assert "with --key the first row fixes the features of RLS; --model auto takes new ones" in err
 
 
 @pytest.mark.parametrize(

@@ -171,9 +171,9 @@ def test_of_two_runs_started_together_one_is_refused_or_runs_second(tmp_path):
     arguments = ["run", source, *RUN, "--state", tmp_path / "state", "--out", tmp_path / "out.csv", "--save-every", "10"]
     command = [*MAIN, *map(str, arguments)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
-    said = [process.communicate(timeout=patience.SECONDS)[1] for process in both]
+    errors = [process.communicate(timeout=patience.SECONDS)[1] for process in both]
     codes = [process.returncode for process in both]
     assert 0 in codes
-    assert all(b"in use by" in err for code, err in zip(codes, said, strict=True) if code)
+    assert all(b"in use by" in err for code, err in zip(codes, errors, strict=True) if code)
     assert len(predictions(tmp_path / "out.csv")) == 400
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "out.csv", "state"]

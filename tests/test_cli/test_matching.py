@@ -36,24 +36,24 @@ def in_one_file(frame):
 
 def plainly(frame, model, level, before=np.inf):
     """Passes the same events to a Pending by hand, except labels that do not arrive before the time ``before``."""
-    pending, said, told, labels, known_at = dl.Pending(model), [], [], [], []
+    pending, predicted, told, labels, known_at = dl.Pending(model), [], [], [], []
     for row in in_one_file(frame).itertuples():
         if row.at >= before and not np.isnan(row.days):
             continue
         if np.isnan(row.days):
-            names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(said) + 1])]
+            names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(predicted) + 1])]
             x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
             ends = pending.predict_interval(row.order, x, level)
-            said.append((row.order, pending.predict_one(row.order, x), *ends))
+            predicted.append((row.order, pending.predict_one(row.order, x), *ends))
             known_at.append(len(labels))
         else:
-            asked = next(number for number, s in enumerate(said) if s[0] == row.order)
+            asked = next(number for number, s in enumerate(predicted) if s[0] == row.order)
             known = labels[: known_at[asked]]
             baselines = (known[-1], np.mean(known)) if known else (np.nan, np.nan)
-            told.append((row.days, *said[asked][1:], pending._tickets[row.order].labels, *baselines))
+            told.append((row.days, *predicted[asked][1:], pending._tickets[row.order].labels, *baselines))
             labels.append(row.days)
             pending.learn_one(row.order, row.days)
-    return pending, pd.DataFrame(said, columns=["id", "prediction", "lower", "upper"]), np.array(told)
+    return pending, pd.DataFrame(predicted, columns=["id", "prediction", "lower", "upper"]), np.array(told)
 
 
 def files(tmp_path, frame, separate):
@@ -82,10 +82,10 @@ def test_labels_by_id_are_learned_as_in_a_plain_loop(capsys, tmp_path, name, sep
     for column in ("prediction", "lower", "upper"):
         np.testing.assert_allclose(table[column], expected[column], rtol=1e-12)
     assert table["time"].tolist() == frame["hour"].tolist()
-    y, said, lower, upper, labels, last, mean = told.T
+    y, predicted, lower, upper, labels, last, mean = told.T
     counted = labels > 0
     judged = counted & np.isfinite(lower)
-    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - said)[counted] ** 2)))
+    assert found["rmse"] == pytest.approx(np.sqrt(np.mean((y - predicted)[counted] ** 2)))
     assert found["last_value_rmse"] == pytest.approx(np.sqrt(np.mean((y - last)[counted] ** 2)))
     assert found["running_mean_rmse"] == pytest.approx(np.sqrt(np.mean((y - mean)[counted] ** 2)))
     assert found["coverage"] == pytest.approx(np.mean(((lower <= y) & (y <= upper))[judged]))

@@ -60,8 +60,8 @@ def test_predict_reads_a_model_saved_from_python(capsys, tmp_path):
     table = pa.table({"b": X[:, 1], "other": X[:, 0], "a": X[:, 0]})
     code, out, _ = call(capsys, "predict", tmp_path / "m", write(table, tmp_path / "a.csv"))
     assert code == 0
-    said = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
-    np.testing.assert_allclose(said, [model.predict_one(x) for x in X], rtol=1e-12)
+    predicted = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
+    np.testing.assert_allclose(predicted, [model.predict_one(x) for x in X], rtol=1e-12)
     code, _, err = call(capsys, "predict", tmp_path / "m", write(table.drop_columns(["a"]), tmp_path / "b.csv"))
     assert code == 1
     assert "there is no column 'a'" in err
@@ -81,8 +81,8 @@ def test_predict_reads_a_model_without_feature_names(capsys, tmp_path):
     model.save(tmp_path / "m")
     code, out, _ = call(capsys, "predict", tmp_path / "m", write(pa.table({"p": X[:, 0], "q": X[:, 1]}), tmp_path / "a.csv"))
     assert code == 0
-    said = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
-    np.testing.assert_allclose(said, model.predict(X), rtol=1e-12)
+    predicted = np.array([float(line.split(",")[1]) for line in out.splitlines()[1:]])
+    np.testing.assert_allclose(predicted, model.predict(X), rtol=1e-12)
     three = write(pa.table({"p": X[:, 0], "q": X[:, 1], "r": X[:, 1]}), tmp_path / "b.csv")
     code, _, err = call(capsys, "predict", tmp_path / "m", three)
     assert (code, "3 columns of numbers, the model learned from 2" in err) == (1, True)
@@ -202,8 +202,8 @@ def test_a_model_trained_on_frames_with_text_and_dates_predicts_files(capsys, tm
     rows.to_csv(tmp_path / "rows.csv", index=False)
     code, out, err = call(capsys, "predict", tmp_path / "model.drift", tmp_path / "rows.csv")
     assert (code, err) == (0, "")
-    said = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
-    np.testing.assert_allclose(said, model.predict(rows), rtol=1e-12)
+    predicted = [float(line.split(",")[1]) for line in out.splitlines()[1:]]
+    np.testing.assert_allclose(predicted, model.predict(rows), rtol=1e-12)
     rows.drop(columns="code").to_csv(tmp_path / "less.csv", index=False)
     code, _, err = call(capsys, "predict", tmp_path / "model.drift", tmp_path / "less.csv")
     assert code != 0

@@ -40,9 +40,9 @@ def test_a_package_adds_its_command(monkeypatch):
         EntryPoint("greet", "somebodys:register", plugins.GROUP),
         EntryPoint("other", "somebodys:register", "another.group"),
     )
-    for name, said in (("greet", "hello\n"), ("own", "own\n")):
+    for name, printed in (("greet", "hello\n"), ("own", "own\n")):
         done = CliRunner().invoke(app, [name])
-        assert (done.exit_code, done.output) == (0, said)
+        assert (done.exit_code, done.output) == (0, printed)
     assert len(app.registered_commands) == 2
 
 

@@ -54,8 +54,10 @@ def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsy
     frame.loc[[380, 382, 384, 385, 386], "load"] = np.nan
     state = trained(capsys, tmp_path, frame[:390], "--delay", 5)
     frame[390:391].to_csv(tmp_path / "future.csv", index=False)
-    said = cells(call(capsys, "predict", state, tmp_path / "future.csv")[1])[0][2]
-    assert float(said) == pytest.approx(dl.load(state).ask(frame[["hour", "wind"]].to_numpy()[390], 6).prediction, rel=1e-12)
+    predicted = cells(call(capsys, "predict", state, tmp_path / "future.csv")[1])[0][2]
+    assert float(predicted) == pytest.approx(
+        dl.load(state).ask(frame[["hour", "wind"]].to_numpy()[390], 6).prediction, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,11 +149,11 @@ def test_rows_with_ids_are_independent(capsys, tmp_path, name, separate):
     assert table["time"].tolist() == [5, 900, 4]
     pending = dl.load(state)
     names = pending.learner._names
-    for said, row in zip(table.itertuples(), fresh.itertuples(), strict=True):
+    for predicted, row in zip(table.itertuples(), fresh.itertuples(), strict=True):
         x = {name: float(row.items) if name == "items" else float(name == f"where={row.where}") for name in names}
         ticket = pending.learner.ask(x)
-        assert said.prediction == pytest.approx(ticket.prediction, rel=1e-12)
-        assert (said.lower, said.upper) == pytest.approx(ticket.interval(0.8), rel=1e-12)
+        assert predicted.prediction == pytest.approx(ticket.prediction, rel=1e-12)
+        assert (predicted.lower, predicted.upper) == pytest.approx(ticket.interval(0.8), rel=1e-12)
     assert np.isfinite(table["upper"]).all()
 
 

@@ -291,7 +291,7 @@ def test_decimal_commas_are_remembered(capsys, tmp_path):
         source.write_text("\n".join(["x;y", *lines[:rows], ""]))
         assert outcome(capsys, *run)["rows"] == rows
     assert predictions(out)["target"].to_pylist() == [t % 7 * 2 + 1.25 for t in range(100)]
-    said = {}
+    outputs = {}
     for name, text in {
         "commas": "x;y\n1,5;\n2;\n",
         "points": "x;y\n1.5;\n2;\n",
@@ -300,9 +300,9 @@ def test_decimal_commas_are_remembered(capsys, tmp_path):
         source.write_text(text)
         code, printed, err = call(capsys, "predict", state, source)
         assert (code, err) == (0, ""), name
-        said[name] = printed
-    assert len(set(said.values())) == 1
-    assert len(said["commas"].splitlines()) == 3
+        outputs[name] = printed
+    assert len(set(outputs.values())) == 1
+    assert len(outputs["commas"].splitlines()) == 3
 
 
 @pytest.mark.parametrize("resume", [[], ["--resume"]])

@@ -139,15 +139,15 @@ def test_dropped_connections_lose_no_row_with_an_id_and_learn_none_twice(tmp_pat
     with Process(tmp_path, *UNCUT) as service, Flaky(service.port, SEED, 0.3) as flaky:
         with kind(flaky.url, patience=patience.SECONDS) as client:
             client.put("m", "rls")
-            said = {}
+            received = {}
             for number in range(60):
-                said[str(number)] = client.predict("m", {"a": float(number)}, id=str(number))
+                received[str(number)] = client.predict("m", {"a": float(number)}, id=str(number))
                 answer = client.learn("m", id=str(number), y=1.0)
                 assert sum(answer.values()) == 1
             client.predict("m", {"a": 0.5})
-            said["export"] = client.export("m")
+            received["export"] = client.export("m")
         assert min(flaky.dropped.values()) > 5
-        check(said, *read_log(tmp_path))
+        check(received, *read_log(tmp_path))
 
 
 @BOTH
@@ -171,24 +171,24 @@ def test_labels_without_ids_are_never_sent_twice_and_the_caller_is_told(tmp_path
         assert {*learned} & {*unsure}
 
 
-def feed(kind, urls, ended, said):
+def feed(kind, urls, ended, received):
     """Predicts and learns by id until ``ended`` is set; collects the answers by id, and the exported model."""
     with kind(urls, patience=patience.SECONDS) as client:
         client.put("m", "rls")
         for number in itertools.count():
-            said[str(number)] = client.predict("m", {"a": float(number % 7)}, id=str(number))
+            received[str(number)] = client.predict("m", {"a": float(number % 7)}, id=str(number))
             client.learn("m", id=str(number), y=float(number % 3))
             if ended.is_set() and number > 30:
                 break
-        said["export"] = client.export("m")
+        received["export"] = client.export("m")
 
 
 @BOTH
 def test_a_client_survives_kill_9_of_the_service(tmp_path, kind):
-    ended, said = threading.Event(), {}
+    ended, received = threading.Event(), {}
     service = Process(tmp_path, *UNCUT)
     port = service.port
-    thread = threading.Thread(target=feed, args=(kind, f"http://127.0.0.1:{port}", ended, said))
+    thread = threading.Thread(target=feed, args=(kind, f"http://127.0.0.1:{port}", ended, received))
     thread.start()
     rng = random.Random(SEED)
     try:
@@ -198,20 +198,22 @@ def test_a_client_survives_kill_9_of_the_service(tmp_path, kind):
             service = Process(tmp_path, "--port", str(port), *UNCUT)
         ended.set()
         thread.join(patience.SECONDS)
-        check(said, *read_log(tmp_path))
+        check(received, *read_log(tmp_path))
     finally:
         ended.set()
         thread.join(patience.SECONDS)
         service.kill()
 
 
-def check(said, models, log):
+def check(received, models, log):
     """The client's answers must equal the library's replay of the log, and no label may be in the log twice."""
     learner, answers = account_of(models, log)["m", ""]
-    assert said.pop("export") == learner.to_bytes()
-    assert {one: answer["prediction"] for one, answer in said.items()} == {one: given[0] for one, given in answers.items()}
+    assert received.pop("export") == learner.to_bytes()
+    assert {one: answer["prediction"] for one, answer in received.items()} == {
+        one: given[0] for one, given in answers.items()
+    }
     labels = [row["id"] for _, verb, body, note in log if verb == "learn" for row in rows_with_effect(body, note)]
-    assert labels == list(said)
+    assert labels == list(received)
 
 
 @pytest.mark.skipif(bool(lacking()), reason=lacking() or "there is a server")
@@ -219,8 +221,8 @@ def check(said, models, log):
 def test_a_client_survives_a_takeover(tmp_path, kind):
     database = Cluster()
     services = [Process(tmp_path, "--store", database.address, *UNCUT) for _ in range(2)]
-    ended, said = threading.Event(), {}
-    thread = threading.Thread(target=feed, args=(kind, [url(service) for service in services], ended, said))
+    ended, received = threading.Event(), {}
+    thread = threading.Thread(target=feed, args=(kind, [url(service) for service in services], ended, received))
     try:
         first = leader(services)
         thread.start()
@@ -230,7 +232,7 @@ def test_a_client_survives_a_takeover(tmp_path, kind):
         ended.set()
         thread.join(patience.SECONDS)
         models = database.execute("SELECT number, name, config FROM driftline.models")
-        check(said, models, database.execute("SELECT model, kind, body, note FROM driftline.log ORDER BY number"))
+        check(received, models, database.execute("SELECT model, kind, body, note FROM driftline.log ORDER BY number"))
     finally:
         ended.set()
         if thread.is_alive():

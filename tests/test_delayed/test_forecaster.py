@@ -25,7 +25,7 @@ def stream(rows=300):
 
 def plainly(learner, X, y, step, known):
     """Predictions of one step from the beginning of the stream, by ask and tell in order of time."""
-    said, waiting = np.full(len(y), np.nan), []
+    predicted, waiting = np.full(len(y), np.nan), []
     for t in range(len(y)):
         row = X[t].copy()
         if known is not None:
@@ -34,11 +34,11 @@ def plainly(learner, X, y, step, known):
             others = [j for j in range(X.shape[1]) if j not in known]
             row[others] = X[t - step, others]
         ticket = learner.ask(row, step)
-        said[t] = ticket.prediction if t >= step - 1 else np.nan
+        predicted[t] = ticket.prediction if t >= step - 1 else np.nan
         waiting.append((ticket, y[t]))
         if len(waiting) == step:
             learner.tell(*waiting.pop(0))
-    return said, waiting
+    return predicted, waiting
 
 
 @pytest.mark.parametrize("known", [None, [1]])
@@ -47,8 +47,8 @@ def test_run_equals_one_learner_per_step_with_late_labels(name, known):
     X, y = stream()
     run = dl.Forecaster(LEARNERS[name](), STEPS, known).run(X, y)
     for step in range(1, STEPS + 1):
-        said, _ = plainly(LEARNERS[name](), X, y, step, known)
-        np.testing.assert_array_equal(run.predictions[:, step - 1], said)
+        predicted, _ = plainly(LEARNERS[name](), X, y, step, known)
+        np.testing.assert_array_equal(run.predictions[:, step - 1], predicted)
     np.testing.assert_array_equal(run.errors, y[:, None] - run.predictions)
 
 
@@ -121,14 +121,14 @@ def test_no_row_counts_before_its_step_has_learned_a_label(known, first):
     X[0, 0] = np.nan  # so that the first label of a step comes later
     cut = dl.Forecaster(dl.RLS(missing="skip"), 6, known)
     runs = [cut.run(X[part], y[part], level=0.5) for part in (slice(0, 3), slice(3, 11), slice(11, 40))]
-    said = np.concatenate([run.predictions for run in runs])
+    predicted = np.concatenate([run.predictions for run in runs])
     informed = np.concatenate([run.informed(run.errors) for run in runs])
     for step in range(1, 7):
         expected = first * step + 1
         assert np.isfinite(informed[:, step - 1]).argmax() == expected
         assert np.isnan(informed[:expected, step - 1]).all()
     whole = dl.Forecaster(dl.RLS(missing="skip"), 6, known).run(X, y)
-    np.testing.assert_array_equal(whole.predictions, said)
+    np.testing.assert_array_equal(whole.predictions, predicted)
     np.testing.assert_allclose(whole.mse, [np.mean(column[~np.isnan(column)] ** 2) for column in informed.T])
 
 
@@ -261,6 +261,6 @@ def test_filled_rows_are_learned_in_parts_as_in_one_run():
     X[[0, 3, 9], 0] = np.nan
     whole = dl.Forecaster(dl.RLS(missing="fill"), 4).run(X, y)
     cut = dl.Forecaster(dl.RLS(missing="fill"), 4)
-    said = np.concatenate([cut.run(X[t : t + 1], y[t : t + 1]).predictions for t in range(40)])
-    np.testing.assert_allclose(said, whole.predictions, rtol=1e-12)
+    predicted = np.concatenate([cut.run(X[t : t + 1], y[t : t + 1]).predictions for t in range(40)])
+    np.testing.assert_allclose(predicted, whole.predictions, rtol=1e-12)
     assert whole.uninformed.tolist() == [1, 2, 3, 4]

@@ -23,16 +23,16 @@ def rows(count=150):
 
 def plainly(model, X, y, step):
     """Predictions of one step, from mappings that gain a name at row 60, where the model grows."""
-    said, waiting = [], []
+    predicted, waiting = [], []
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         if t == 60:
             model._meet(np.zeros(2), ["a", "b"])
         ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), ahead=step)
-        said.append(ticket.prediction if t >= step - 1 else np.nan)
+        predicted.append(ticket.prediction if t >= step - 1 else np.nan)
         waiting.append((ticket, label))
         if len(waiting) >= step:
             model.tell(*waiting.pop(0))
-    return np.array(said)
+    return np.array(predicted)
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -74,13 +74,13 @@ def test_a_series_without_features_can_be_forecast(make):
     for part in (slice(0, 40), slice(40, 150)):
         run = forecaster.run(np.empty((len(y[part]), 0)), y[part], level=0.8)
     for step in (1, 2, 3):
-        model, said, waiting = make(), [], []
+        model, predicted, waiting = make(), [], []
         for label in y.tolist():
             waiting.append((model.ask({}, ahead=step), label))
-            said.append(waiting[-1][0].prediction)
+            predicted.append(waiting[-1][0].prediction)
             if len(waiting) >= step:
                 model.tell(*waiting.pop(0))
-        assert run.predictions[:, step - 1].tolist() == said[40:]
+        assert run.predictions[:, step - 1].tolist() == predicted[40:]
         for ticket, label in waiting:
             model.tell(ticket, label)
         assert forecaster.forecast(np.empty((3, 0)), 0.8).predictions[step - 1] == model.ask({}, step).prediction

@@ -54,7 +54,7 @@ def test_a_ticket_with_infinite_bounds_leaves_a_model_that_can_be_saved():
 
 def test_a_refused_label_does_not_change_a_ticket_of_a_pipeline():
     """Features added since the prediction are transformed when the label is learned."""
-    said = []
+    predicted = []
     for refused in (False, True):
         model = Standardize() | dl.RLS()
         for t in range(20):
@@ -70,8 +70,8 @@ def test_a_refused_label_does_not_change_a_ticket_of_a_pipeline():
         for t in range(20):
             model.learn_one({"a": t % 5, "b": 3.0 * t}, t)
         model.tell(ticket, 1.0)
-        said.append(model.predict_one({"a": 2.0, "b": 3.0}))
-    assert said[0] == said[1]
+        predicted.append(model.predict_one({"a": 2.0, "b": 3.0}))
+    assert predicted[0] == predicted[1]
 
 
 def test_tables_are_predicted_like_single_rows_while_labels_are_late():

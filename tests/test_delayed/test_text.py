@@ -49,10 +49,10 @@ def test_text_and_times_equal_features_written_by_hand(known):
     assert forecaster.known == known
     ahead, _ = frame(ROWS + 3)
     ahead = ahead.iloc[-3:].assign(shop=["harbour", "north", "south"])
-    said = forecaster.forecast(ahead if known is None else ahead[known])
-    np.testing.assert_allclose(said.predictions, expected.forecast(numbers(ahead)).predictions, rtol=1e-7)
+    predicted = forecaster.forecast(ahead if known is None else ahead[known])
+    np.testing.assert_allclose(predicted.predictions, expected.forecast(numbers(ahead)).predictions, rtol=1e-7)
     rows = ahead.to_dict("records")
-    np.testing.assert_array_equal(forecaster.forecast(rows).predictions, said.predictions)
+    np.testing.assert_array_equal(forecaster.forecast(rows).predictions, predicted.predictions)
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.98), dl.Auto()], ids=["RLS", "Auto"])
@@ -65,9 +65,9 @@ def test_a_run_equals_a_loop_over_single_rows(learner):
     cut.run(X[:50], y[:50])
     cut.run(X[50:], y[50:])
     ahead = frame(122)[0].iloc[-2:]
-    said = whole.forecast(ahead).predictions
-    np.testing.assert_array_equal(loop.forecast(ahead).predictions, said)
-    np.testing.assert_array_equal(cut.forecast(ahead).predictions, said)
+    predicted = whole.forecast(ahead).predictions
+    np.testing.assert_array_equal(loop.forecast(ahead).predictions, predicted)
+    np.testing.assert_array_equal(cut.forecast(ahead).predictions, predicted)
 
 
 @pytest.mark.parametrize(

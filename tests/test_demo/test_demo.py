@@ -33,11 +33,11 @@ def test_the_coefficients_of_the_stream_change_as_documented():
 
 def test_all_commands_run_and_the_last_line_names_the_report(tmp_path, capsys):
     show(tmp_path)
-    said, warned = capsys.readouterr()
+    printed, warned = capsys.readouterr()
     assert warned == ""
-    assert said.count("$ driftline") == len(steps(tmp_path))
+    assert printed.count("$ driftline") == len(steps(tmp_path))
     report = tmp_path / "report.html"
-    assert said.strip().endswith(str(report.resolve()))
+    assert printed.strip().endswith(str(report.resolve()))
     assert "Auto following demand" in report.read_text()
     predictions = (tmp_path / "predictions.csv").read_text().splitlines()
     assert len(predictions) == demand.ROWS + 1

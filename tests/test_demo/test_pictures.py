@@ -14,7 +14,7 @@ from tests.test_report.photograph import photograph
 from tests.test_report.test_page_in_browser import needs_uplot
 
 DOCS = Path(__file__).parents[2] / "docs" / "_static"
-SHRUNK = 4  # pixels a side become one, so that the smoothing of letters does not matter
+SHRUNK = 4  # the factor to a side, so that the smoothing of letters does not matter
 DIFFERENT, MOST = 40, 0.002  # the difference that counts, out of 255, and the share of pixels that may differ
 
 

@@ -26,12 +26,12 @@ def experts_of(model):
 
 def of_the_core(model, X, y):
     """The linear core's predictions, row by row; the other experts have their own tests."""
-    said = [0.0]
+    predicted = [0.0]
     model.learn_one(X[0], y[0])
     for x, label in zip(X[1:], y[1:], strict=True):
-        said.append(model._core.said(x, 1)[0])
+        predicted.append(model._core.said(x, 1)[0])
         model.learn_one(x, label)
-    return np.array(said)
+    return np.array(predicted)
 
 
 @pytest.mark.parametrize(("d", "rows"), [(1, 127), (3, 120), (14, 110)])
@@ -57,14 +57,14 @@ def test_predictions_after_outliers_match_the_plain_version(struck):
 @pytest.mark.parametrize("gaps", [[1], [6, 7, 31], [63, 64], [40, 70, 71, 110]])
 def test_predictions_after_rows_without_a_label_match_the_plain_version(gaps):
     X, y = drifting(120, 3, seed=19)
-    model, known, said = dl.Auto(missing="skip"), y.copy(), [0.0]
+    model, known, predicted = dl.Auto(missing="skip"), y.copy(), [0.0]
     for t in range(120):
         if t > 0:
-            said.append(model._core.said(X[t], 1)[0])
+            predicted.append(model._core.said(X[t], 1)[0])
         if t in gaps:
             known[t] = model.predict_one(X[t])  # stands in for the label
         model.learn_one(X[t], np.nan if t in gaps else y[t])
-    np.testing.assert_allclose(said, auto(X, known, experts_of(model), gaps), rtol=1e-6)
+    np.testing.assert_allclose(predicted, auto(X, known, experts_of(model), gaps), rtol=1e-6)
     assert (model.n_seen_, model.n_skipped_) == (120 - len(gaps), len(gaps))
     assert model.certificate().events["gaps"] == len(gaps)
 
@@ -81,7 +81,7 @@ def test_a_season_keeps_its_length_if_labels_are_missing(delay):
     all_known = dl.evaluate.prequential({"it": whole}, (X, y), **settings).predictions["it"]
     some = dl.evaluate.prequential({"it": torn}, (X, np.where(holes, np.nan, y)), **settings).predictions["it"]
     late = (t > 1000) & ~holes
-    wanted, found = (np.sqrt(np.mean((said - y)[late] ** 2)) for said in (all_known, some))
+    wanted, found = (np.sqrt(np.mean((predicted - y)[late] ** 2)) for predicted in (all_known, some))
     assert found < 1.3 * wanted < 0.3
     assert torn.n_skipped_ == holes.sum()
 

@@ -23,10 +23,10 @@ def test_for_labels_of_plus_and_minus_one_predictions_are_the_signs_of_the_regre
     X, codes = labelled(seed, 50, d, 2)
     y = 2.0 * codes - 1
     regressor = EVERY[name]()
-    said = regressor.run(X, y).predictions
+    predicted = regressor.run(X, y).predictions
     model = dl.Classifier(EVERY[name](), classes=[-1.0, 1.0])
     run = model.run(X, y)
-    np.testing.assert_array_equal(run.predictions, np.where(said > 0, 1.0, -1.0))
+    np.testing.assert_array_equal(run.predictions, np.where(predicted > 0, 1.0, -1.0))
     np.testing.assert_array_equal(run.errors, run.predictions != y)
     assert model.decision_one(X[0]) == regressor.predict_one(X[0])
     np.testing.assert_array_equal(model.coef_[0], regressor.coef_)
@@ -118,13 +118,13 @@ def test_probabilities_sum_to_one_and_agree_with_the_labels():
 def test_probabilities_are_calibrated_along_a_stream():
     """In each tenth of the probabilities, the share of the class is close to the mean probability."""
     X, y = dl.streams.Hyperplane(seed=1).take(12_000)
-    model, said = dl.Classifier(), []
+    model, predicted = dl.Classifier(), []
     model.run(X[:2000], y[:2000])
     for start in range(2000, 12_000, 100):
         rows = slice(start, start + 100)
-        said.append(model.predict_proba(X[rows])[:, 1])
+        predicted.append(model.predict_proba(X[rows])[:, 1])
         model.run(X[rows], y[rows])
-    chances, truth = np.concatenate(said), y[2000:] == model.classes_[1]
+    chances, truth = np.concatenate(predicted), y[2000:] == model.classes_[1]
     tenths = np.minimum((10 * chances).astype(int), 9)
     gaps = [
         np.mean(tenths == k) * abs(chances[tenths == k].mean() - truth[tenths == k].mean()) for k in set(tenths.tolist())

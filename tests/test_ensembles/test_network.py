@@ -54,8 +54,8 @@ def test_a_network_equals_its_nested_learners_one_after_the_other(names, seed, d
     X, y = drifting(seed, 40, d)
     model = dl.Network([EVERY[name](dtype=dtype) for name in names])
     top = dl.ARCOR(schedule=None, radius=1.0, intercept=False, dtype=dtype)
-    copies, said = of_parts(model, X, y)
-    wanted = top.run(said, y).predictions
+    copies, predicted = of_parts(model, X, y)
+    wanted = top.run(predicted, y).predictions
     np.testing.assert_array_equal(model.run(X, y).predictions, wanted)
     for own, alone, said_by in zip(model.learners_, model.learners, copies, strict=True):
         alone = clone(alone)
@@ -93,11 +93,11 @@ def test_theorem_2_holds_and_the_certificate_matches_the_regret_module(seed, d, 
     top = dl.ARCOR(noise=noise, schedule=None, radius=1.0, intercept=False)
     model = dl.Network(patterns, top)
     run = model.run(X, y)
-    _, said = of_parts(model, X, y)
-    wanted = dl.regret.network(said, y, noise=noise)
+    _, predicted = of_parts(model, X, y)
+    wanted = dl.regret.network(predicted, y, noise=noise)
     found = model.certificate()
-    best = np.square(y[:, None] - said).sum(axis=0).min()
-    grown = np.linalg.slogdet(np.eye(4) + said.T @ said / noise)[1]
+    best = np.square(y[:, None] - predicted).sum(axis=0).min()
+    grown = np.linalg.slogdet(np.eye(4) + predicted.T @ predicted / noise)[1]
     plain = best + noise + run.losses.max() * grown
     assert found.loss == pytest.approx(run.losses.sum(), rel=1e-9)
     assert found.comparator == pytest.approx(best, rel=1e-9)

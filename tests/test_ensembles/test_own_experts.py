@@ -32,13 +32,18 @@ def test_the_loss_is_within_1_percent_of_the_better_of_auto_and_the_expert():
 def test_predictions_match_the_plain_version_of_blends_and_final_mixture():
     X, y = stream(600)
     experts = [dl.RLS(forgetting=0.95), dl.Kalman()]
-    said = np.column_stack([model.run(X, y).predictions for model in (dl.Auto(), *(expert.clone() for expert in experts))])
-    first = said[:, :1]
-    blends = [first + share * (said[:, 1:] - first) for share in (0.25, 0.75)]
+    predicted = np.column_stack(
+        [model.run(X, y).predictions for model in (dl.Auto(), *(expert.clone() for expert in experts))]
+    )
+    first = predicted[:, :1]
+    blends = [first + share * (predicted[:, 1:] - first) for share in (0.25, 0.75)]
     model = dl.Auto(experts=experts)
     run = model.run(X, y)
     np.testing.assert_allclose(
-        run.predictions, plain.final_mixture(np.column_stack([said, *blends, said.mean(axis=1)]), y), rtol=1e-8, atol=1e-10
+        run.predictions,
+        plain.final_mixture(np.column_stack([predicted, *blends, predicted.mean(axis=1)]), y),
+        rtol=1e-8,
+        atol=1e-10,
     )
     shares = [f"{share} {name}" for share in ("a quarter of", "three quarters of") for name in ("RLS 1", "Kalman 2")]
     assert list(model.weights_) == ["Auto", "RLS 1", "Kalman 2", *shares, "mean"]
@@ -65,16 +70,16 @@ def test_no_label_is_used_before_it_arrives(ahead):
     X, y = stream(300)
     other = y.copy()
     other[200:] += 50
-    said = []
+    predicted = []
     for labels in (y, other):
         model, waiting = dl.Auto(experts=[dl.RLS(), dl.Refit(LinearRegression(), every=30, lags=[1])]), []
         for t in range(300):
             waiting.append(model.ask(X[t], ahead=ahead))
             if t >= ahead - 1:
                 model.tell(waiting[t - ahead + 1], labels[t - ahead + 1])
-        said.append(np.array([ticket.prediction for ticket in waiting]))
-    np.testing.assert_array_equal(said[0][: 200 + ahead], said[1][: 200 + ahead])
-    assert not np.array_equal(said[0], said[1])
+        predicted.append(np.array([ticket.prediction for ticket in waiting]))
+    np.testing.assert_array_equal(predicted[0][: 200 + ahead], predicted[1][: 200 + ahead])
+    assert not np.array_equal(predicted[0], predicted[1])
 
 
 def test_growth_copies_explanations_and_errors():

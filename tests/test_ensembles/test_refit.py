@@ -33,8 +33,8 @@ def by_hand(estimator, X, y, every, window, lags, ahead=1, takes_missing=True, s
             rows[t] = row
         if serving is not None and t in rows:
             model, low, high = serving
-            said, reach = model.predict(rows[t][None])[0], 0.5 * (high - low)
-            out[t] = np.clip(said, low - reach, high + reach)
+            predicted, reach = model.predict(rows[t][None])[0], 0.5 * (high - low)
+            out[t] = np.clip(predicted, low - reach, high + reach)
         count = t - ahead + 2  # labels known after this row
         if count < 1:
             continue
@@ -81,13 +81,13 @@ def test_rows_without_a_label_keep_their_place(delay):
     filled = pd.Series(torn).ffill().to_numpy()
     wanted = by_hand(TREE, X, filled, 50, 300, (1, 2, 24), delay + 1, skipped=set(skipped.tolist()))
     many, loop = (dl.Refit(TREE, every=50, window=300, lags=(1, 2, 24), missing="skip") for _ in range(2))
-    said = dl.evaluate.prequential({"it": many}, (X, torn), delay=delay, keep_predictions=True).predictions["it"]
+    predicted = dl.evaluate.prequential({"it": many}, (X, torn), delay=delay, keep_predictions=True).predictions["it"]
     served = ~np.isnan(wanted)
     assert served.sum() > 500
-    np.testing.assert_array_equal(said[served], wanted[served])
+    np.testing.assert_array_equal(predicted[served], wanted[served])
     if not delay:
         for t in range(len(y)):
-            assert loop.predict_one(X[t]) == said[t]
+            assert loop.predict_one(X[t]) == predicted[t]
             loop.learn_one(X[t], torn[t])
     assert many.n_seen_ == len(y) - len(skipped)
 
@@ -96,16 +96,16 @@ def test_rows_without_a_label_keep_their_place(delay):
 @pytest.mark.parametrize("ahead", [2, 30])
 def test_late_labels_are_learned_with_the_lags_known_at_their_prediction(ahead, lags):
     X, y = stream()
-    model, waiting, said = dl.Refit(TREE, every=100, window=300, lags=lags), [], []
+    model, waiting, predicted = dl.Refit(TREE, every=100, window=300, lags=lags), [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t], ahead=ahead))
-        said.append(waiting[-1].prediction)
+        predicted.append(waiting[-1].prediction)
         if t >= ahead - 1:
             model.tell(waiting[t - ahead + 1], y[t - ahead + 1])
     wanted = by_hand(TREE, X, y, 100, 300, lags, ahead)
     served = ~np.isnan(wanted)
     assert served.sum() > 500
-    np.testing.assert_array_equal(np.array(said)[served], wanted[served])
+    np.testing.assert_array_equal(np.array(predicted)[served], wanted[served])
 
 
 @pytest.mark.parametrize("lags", [(), (1, 5)])
@@ -171,12 +171,12 @@ def test_a_failed_fit_causes_a_warning_and_the_previous_fit_stays_in_use():
     with pytest.warns(
         dl.errors.DriftlineWarning, match="a fit failed, so the previous one stays in use: ValueError: too large"
     ):
-        said = model.run(X, y, level=0.9).predictions
+        predicted = model.run(X, y, level=0.9).predictions
     wanted = usual.run(X, y).predictions
-    np.testing.assert_array_equal(said[:210], wanted[:210])  # the failed fit would have predicted from here on
+    np.testing.assert_array_equal(predicted[:210], wanted[:210])  # the failed fit would have predicted from here on
     line = LinearRegression().fit(X[:100], y[:100])
-    np.testing.assert_allclose(said[210:310], line.predict(X[210:310]))
-    np.testing.assert_array_equal(said[310:], wanted[310:])
+    np.testing.assert_allclose(predicted[210:310], line.predict(X[210:310]))
+    np.testing.assert_array_equal(predicted[310:], wanted[310:])
     assert model.certificate().events == {"fits": 4 + 3, "failed_fits": 1}
 
 

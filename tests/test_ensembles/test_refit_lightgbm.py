@@ -41,13 +41,13 @@ def test_run_equals_the_loop_and_learns_what_no_linear_model_does():
 def test_the_fit_equals_lightgbm_on_the_rows_and_lags_with_gaps():
     X, y = stream()
     model = refit(window=5000)
-    said = model.run(X, y).predictions
+    predicted = model.run(X, y).predictions
     lags = np.column_stack([np.concatenate([np.full(lag, np.nan), y[:-lag]]) for lag in (1, 2, 24)])
     Z = np.column_stack([X, lags])
     wanted = clone(model.estimator).fit(Z[1:800], y[1:800]).predict(Z[820:])  # at row 0 no label is known
     low, high = y[1:800].min(), y[1:800].max()
     reach = 0.5 * (high - low)
-    np.testing.assert_allclose(said[820:], np.clip(wanted, low - reach, high + reach))
+    np.testing.assert_allclose(predicted[820:], np.clip(wanted, low - reach, high + reach))
     assert not hasattr(model.estimator, "n_features_")  # the given estimator is not fitted
 
 
@@ -84,7 +84,7 @@ def test_saving_is_refused_and_the_advised_pickle_works():
 @pytest.mark.parametrize("model", [refit(), dl.Auto(experts=[refit()])], ids=["Refit", "Auto with it"])
 def test_no_late_label_is_used_before_it_arrives(model):
     X, y = stream()
-    ahead, said = 12, []
+    ahead, predicted = 12, []
     for labels in (y, np.where(np.arange(len(y)) < 700, y, -y)):
         learner, waiting = model.clone(), []
         for t in range(len(y)):
@@ -94,10 +94,10 @@ def test_no_late_label_is_used_before_it_arrives(model):
             if t >= ahead - 1:
                 ticket = waiting[t - ahead + 1]
                 learner.tell(dl.Ticket.from_bytes(ticket.to_bytes()) if t % 2 else ticket, labels[t - ahead + 1])
-        said.append(np.array([ticket.prediction for ticket in waiting]))
-    np.testing.assert_array_equal(said[0][: 700 + ahead], said[1][: 700 + ahead])
-    assert (said[0][700 + ahead :] != said[1][700 + ahead :]).any()
-    assert np.mean(np.square(said[0] - y)[500:]) < 0.6 * y.var()
+        predicted.append(np.array([ticket.prediction for ticket in waiting]))
+    np.testing.assert_array_equal(predicted[0][: 700 + ahead], predicted[1][: 700 + ahead])
+    assert (predicted[0][700 + ahead :] != predicted[1][700 + ahead :]).any()
+    assert np.mean(np.square(predicted[0] - y)[500:]) < 0.6 * y.var()
 
 
 def test_auto_with_lightgbm_is_close_to_the_better_of_the_two():

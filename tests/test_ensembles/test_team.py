@@ -24,15 +24,15 @@ def seasonal(rows, seed=0, d=2):
 
 def all_predictions(X, y, ahead=1):
     """Each expert's predictions, and Auto's, if each row is predicted ``ahead`` rows after the last known label."""
-    model, said, predictions, waiting = dl.Auto(), np.zeros((len(y), 9)), [], []
+    model, predicted, predictions, waiting = dl.Auto(), np.zeros((len(y), 9)), [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t], ahead=ahead))
         predictions.append(waiting[-1].prediction)
         if model._core is not None:
-            said[t] = model._core.said(X[t], ahead)
+            predicted[t] = model._core.said(X[t], ahead)
         if t >= ahead - 1:
             model.tell(waiting[t - ahead + 1], y[t - ahead + 1])
-    return said, np.array(predictions)
+    return predicted, np.array(predictions)
 
 
 @pytest.mark.parametrize("ahead", [1, 5, 24])
@@ -42,10 +42,10 @@ def test_no_expert_uses_a_label_before_it_arrives(ahead, k):
     X, y = seasonal(500)
     other = y.copy()
     other[k:] = np.random.default_rng(1).normal(size=500 - k) * 30
-    (said, predictions), (others, different) = all_predictions(X, y, ahead), all_predictions(X, other, ahead)
-    np.testing.assert_array_equal(said[: k + ahead], others[: k + ahead])
+    (predicted, predictions), (others, different) = all_predictions(X, y, ahead), all_predictions(X, other, ahead)
+    np.testing.assert_array_equal(predicted[: k + ahead], others[: k + ahead])
     np.testing.assert_array_equal(predictions[: k + ahead], different[: k + ahead])
-    later = said[k + ahead :] != others[k + ahead :]
+    later = predicted[k + ahead :] != others[k + ahead :]
     assert later.any(axis=0).all()  # every expert learns from these labels once they arrive
 
 
@@ -54,8 +54,8 @@ def test_no_expert_uses_a_label_before_it_arrives(ahead, k):
 def test_differences_match_the_plain_version(ahead, d):
     rng = np.random.default_rng(d)
     X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
-    said, _ = all_predictions(X, y, ahead)
-    np.testing.assert_allclose(said[:, DIFFERENCES], plain.by_differences(X, y, said[:, CORE], ahead), rtol=1e-6)
+    predicted, _ = all_predictions(X, y, ahead)
+    np.testing.assert_allclose(predicted[:, DIFFERENCES], plain.by_differences(X, y, predicted[:, CORE], ahead), rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ahead", "d"), [(1, 2), (7, 2), (1, 13)])
@@ -65,10 +65,10 @@ def test_profiles_and_baselines_match_the_plain_version(ahead, d):
     With 13 columns of noise there are more keys than slots.
     """
     X, y = seasonal(700, seed=11, d=d)
-    said, _ = all_predictions(X, y, ahead)
-    by_fit, by_usual = plain_profiles.run(X, y, said[:, CORE], ahead)
-    np.testing.assert_allclose(said[:, PROFILES], by_fit, rtol=1e-6)
-    np.testing.assert_allclose(said[:, USUAL], by_usual, rtol=1e-6)
+    predicted, _ = all_predictions(X, y, ahead)
+    by_fit, by_usual = plain_profiles.run(X, y, predicted[:, CORE], ahead)
+    np.testing.assert_allclose(predicted[:, PROFILES], by_fit, rtol=1e-6)
+    np.testing.assert_allclose(predicted[:, USUAL], by_usual, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("ahead", "seed", "rows"), [(1, 12, 1100), (5, 51, 440)])
@@ -79,18 +79,18 @@ def test_trees_match_the_plain_version(ahead, seed, rows):
     """
     X, y = seasonal(rows, seed=seed)
     y[400] += 18  # an error that counts as ten usual ones; the label is not an outlier
-    said, _ = all_predictions(X, y, ahead)
+    predicted, _ = all_predictions(X, y, ahead)
     for t in range(16 + ahead - 1, rows):
         low, high = y[: t - ahead + 1].min(), y[: t - ahead + 1].max()
-        assert (np.abs(said[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
-    np.testing.assert_allclose(said[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, said, ahead), rtol=1e-6)
+        assert (np.abs(predicted[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
+    np.testing.assert_allclose(predicted[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, predicted, ahead), rtol=1e-6)
 
 
 def test_the_stack_and_the_final_mixture_match_the_plain_version():
     X, y = seasonal(400, seed=2)
-    said, predictions = all_predictions(X, y)
-    np.testing.assert_allclose(said[:, STACK], plain.stack(said[:, :CUT], y), rtol=1e-8)
-    np.testing.assert_allclose(predictions, plain.final_mixture(said, y), rtol=1e-8)
+    predicted, predictions = all_predictions(X, y)
+    np.testing.assert_allclose(predicted[:, STACK], plain.stack(predicted[:, :CUT], y), rtol=1e-8)
+    np.testing.assert_allclose(predictions, plain.final_mixture(predicted, y), rtol=1e-8)
 
 
 def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
@@ -99,8 +99,8 @@ def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
     table = 10 * rng.normal(size=(24, 5))  # a week of five days, which no lag of the core's experts matches
     X = np.column_stack([t % 24, t // 24 % 5, rng.normal(size=4000)]).astype(float)
     y = table[t % 24, t // 24 % 5] + rng.normal(size=4000)
-    said, predictions = all_predictions(X, y)
-    errors = np.mean(np.square(said[2000:] - y[2000:, None]), axis=0)
+    predicted, predictions = all_predictions(X, y)
+    errors = np.mean(np.square(predicted[2000:] - y[2000:, None]), axis=0)
     assert errors[PROFILES] < 1.3  # the noise has variance 1
     assert errors[USUAL] < 2
     assert errors[CORE] > 10

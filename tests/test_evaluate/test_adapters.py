@@ -149,7 +149,7 @@ def test_models_that_predict_labels_are_recognised():
     assert not predicts_labels(evaluate.PartialFit(SGDRegressor()))
 
 
-def test_fresh_learners_know_nothing_and_leave_their_template_alone(rows):
+def test_fresh_learners_are_untrained_and_do_not_change_their_base_estimator(rows):
     model = dl.RLS(forgetting=0.9)
     model.run(*rows)
     assert fresh(model, ridge=2.0).get_params() == model.get_params() | {"ridge": 2.0}

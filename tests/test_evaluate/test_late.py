@@ -23,17 +23,17 @@ def rows(count=160, width=3):
 
 
 def plainly(model, xs, y, delay, level=None):
-    said, ends, waiting = [], [], []
+    predicted, ends, waiting = [], [], []
     for x, label in zip(xs, y.tolist(), strict=True):
         ticket = model.ask(x, ahead=delay + 1)
-        said.append(ticket.prediction)
+        predicted.append(ticket.prediction)
         ends.append((np.nan, np.nan) if level is None else ticket.interval(level))
         waiting.append((ticket, label))
         if len(waiting) > delay:
             model.tell(*waiting.pop(0))
     for ticket, label in waiting:
         model.tell(ticket, label)
-    return said, np.array(ends)
+    return predicted, np.array(ends)
 
 
 @pytest.mark.parametrize("delay", [1, 24])

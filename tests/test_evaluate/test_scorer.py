@@ -16,19 +16,19 @@ def rows(count, seed=0, level=0.0):
     """Labels and predictions with gaps, and intervals, the first of them infinite."""
     rng = np.random.default_rng(seed)
     y = level * (np.arange(count) > count // 2) + rng.normal(size=count)
-    said = y + 0.3 * rng.normal(size=count)
-    lower, upper = said - 0.4, said + 0.4
+    predicted = y + 0.3 * rng.normal(size=count)
+    lower, upper = predicted - 0.4, predicted + 0.4
     lower[: count // 10], upper[: count // 10] = -np.inf, np.inf
     y[rng.random(count) < 0.1] = np.nan
-    said[rng.random(count) < 0.1] = np.nan
-    return y, said, lower, upper
+    predicted[rng.random(count) < 0.1] = np.nan
+    return y, predicted, lower, upper
 
 
-def scored(y, said, lower, upper, cuts=(), delay=0, resume=False):
+def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
     scorer = make_scorer(delay, 0.9)
     for start, stop in pairwise([0, *sorted(cuts), len(y)]):
         part = slice(start, stop)
-        scorer.add(y[part], said[part], (lower[part], upper[part]), lambda part=part: np.ones(len(y[part]), dtype=bool))
+        scorer.add(y[part], predicted[part], (lower[part], upper[part]), lambda part=part: np.ones(len(y[part]), dtype=bool))
         if resume:
             state = scorer.state()
             arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
@@ -41,15 +41,15 @@ def scored(y, said, lower, upper, cuts=(), delay=0, resume=False):
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("level", [0.0, 1e9])
 def test_totals_match_their_definitions(delay, level):
-    y, said, lower, upper = rows(3 * UNIT + 17, level=level)
-    scorer = scored(y, said, lower, upper, cuts=[5, 300], delay=delay)
+    y, predicted, lower, upper = rows(3 * UNIT + 17, level=level)
+    scorer = scored(y, predicted, lower, upper, cuts=[5, 300], delay=delay)
     before = [y[: max(t - delay, 0)] for t in range(len(y))]
     before = [known[~np.isnan(known)] for known in before]
     begun = np.array([len(known) > 0 for known in before])
-    good = ~np.isnan(y) & ~np.isnan(said)
+    good = ~np.isnan(y) & ~np.isnan(predicted)
     assert (scorer.scored, scorer.early, scorer.skipped) == ((good & begun).sum(), (good & ~begun).sum(), (~good).sum())
     good &= begun
-    errors = (y - said)[good]
+    errors = (y - predicted)[good]
     last = np.array([known[-1] if len(known) else np.nan for known in before])[good]
     mean = np.array([known.mean() if len(known) else np.nan for known in before])[good]
     season = one_season_ago(y, delay)[good]
@@ -69,8 +69,10 @@ def test_totals_match_their_definitions(delay, level):
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 900), max_size=5), st.booleans(), st.integers(0, 4))
 def test_neither_blocks_nor_resuming_change_the_scores(cuts, resume, delay):
-    y, said, lower, upper = rows(900)
-    assert figures(scored(y, said, lower, upper, cuts, delay, resume)) == figures(scored(y, said, lower, upper, (), delay))
+    y, predicted, lower, upper = rows(900)
+    assert figures(scored(y, predicted, lower, upper, cuts, delay, resume)) == figures(
+        scored(y, predicted, lower, upper, (), delay)
+    )
 
 
 def test_scores_are_none_if_there_is_nothing_to_measure():
@@ -137,8 +139,10 @@ def one_season_ago(y, delay):
     for row in range(len(y)):
         arrived = row - delay - 1
         if arrived >= 0 and np.isfinite(y[arrived]):
-            said = predictions(arrived)
-            losses = [loss + (0.0 if np.isnan(p) else (y[arrived] - p) ** 2) for loss, p in zip(losses, said, strict=True)]
+            predicted = predictions(arrived)
+            losses = [
+                loss + (0.0 if np.isnan(p) else (y[arrived] - p) ** 2) for loss, p in zip(losses, predicted, strict=True)
+            ]
         out.append(predictions(row)[int(np.argmin(losses))])
     return np.array(out)
 
@@ -162,9 +166,9 @@ def test_the_season_is_found_and_counts_from_the_predicted_row():
     y = np.sin(2 * np.pi * np.arange(600) / 24)
     for delay, rows_ago in ((0, 24), (12, 24), (24, 48), (30, 48), (60, 72)):
         baselines = Baselines(delay)
-        said = baselines.predict(y)["season"]
+        predicted = baselines.predict(y)["season"]
         assert baselines.known["season"].rows_ago == rows_ago
-        np.testing.assert_allclose(said[400:], y[400:], atol=1e-12)
+        np.testing.assert_allclose(predicted[400:], y[400:], atol=1e-12)
 
 
 def test_the_season_is_chosen_without_the_label_that_is_predicted():

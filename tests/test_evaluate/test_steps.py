@@ -73,13 +73,13 @@ def test_rows_that_cannot_be_forecast_are_skipped_but_a_breakdown_raises():
     y[300] = np.nan
     model = dl.Forecaster(dl.RLS(missing="skip"), STEPS, known=[1])
     result = evaluate.prequential({"it": model}, (X, y), steps=STEPS, keep_predictions=True)
-    said = result.predictions["it"]
+    predicted = result.predictions["it"]
     for step in range(1, STEPS + 1):
-        assert np.flatnonzero(np.isnan(said[:, step - 1])).tolist() == [*range(step), 200 + step]
-        scored = np.isfinite(said[:, step - 1]) & np.isfinite(y)
+        assert np.flatnonzero(np.isnan(predicted[:, step - 1])).tolist() == [*range(step), 200 + step]
+        scored = np.isfinite(predicted[:, step - 1]) & np.isfinite(y)
         scored[: 2 * step] = False  # before the first label of the step is learned
         assert scored[200]  # its missing value is in a feature that is not known ahead
-        assert result.by_step["it"]["mse"][step - 1] == pytest.approx(np.mean((y - said[:, step - 1])[scored] ** 2))
+        assert result.by_step["it"]["mse"][step - 1] == pytest.approx(np.mean((y - predicted[:, step - 1])[scored] ** 2))
     broken = dl.LMS(rate=1e3, missing="skip")  # diverges within a few rows
     with pytest.raises(FloatingPointError):
         evaluate.prequential(broken, rows(), steps=STEPS)
