@@ -199,7 +199,7 @@ def test_a_schedule_given_as_a_sequence_repeats_its_last_value(rows):
     assert np.array_equal(short.run(*rows).predictions, long.run(*rows).predictions)
 
 
-def test_forgetting_by_a_function_starts_at_one(rows):
+def test_a_forgetting_function_is_called_from_1_on(rows):
     asked = []
 
     def forgetting(t):

@@ -94,7 +94,7 @@ def test_the_scores_of_each_step_follow_from_its_predictions(capsys, tmp_path):
         assert 0.8 < own["coverage"] < 0.97
 
 
-def test_the_summary_has_a_line_for_some_steps(capsys, tmp_path):
+def test_the_summary_has_a_line_for_each_of_some_steps(capsys, tmp_path):
     source = tmp_path / "a.csv"
     series().to_csv(source, index=False)
     code, out, err = call(capsys, "run", source, "-t", "load", "-m", "rls", "--steps", 6)
@@ -317,7 +317,7 @@ def test_the_first_row_must_be_the_next_one(capsys, tmp_path, past, first, words
     assert call(capsys, "forecast", state, tmp_path / "future.csv", "--quiet")[2] == (err if refused else "")
 
 
-def test_times_of_another_kind_are_refused(capsys, tmp_path):
+def test_times_of_another_type_are_refused(capsys, tmp_path):
     frame = series().assign(when=timed(np.arange(400), True))
     state, future = trained(capsys, tmp_path, frame, "--time", "when"), tmp_path / "future.parquet"
     zoned = timed([400, 401], True).tz_localize("UTC")

@@ -88,7 +88,7 @@ def test_outputs_that_would_be_the_same_file_are_refused(capsys, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "link.html"]
 
 
-def test_predict_refuses_to_write_over_its_model_and_its_source(capsys, tmp_path):
+def test_predict_refuses_to_overwrite_its_model_and_its_source(capsys, tmp_path):
     source, model = write(mixed(50), tmp_path / "a.csv"), tmp_path / "model.csv"
     outcome(capsys, *run(source, "--state", model))
     refuse(capsys, tmp_path, "SOURCE and --out are the same file", "predict", model, source, "--out", source)

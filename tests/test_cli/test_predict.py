@@ -121,7 +121,7 @@ def test_rows_that_were_already_learned_are_refused(capsys, tmp_path, past, time
         )
 
 
-def test_times_of_another_kind_are_refused(capsys, tmp_path):
+def test_times_of_another_type_are_refused(capsys, tmp_path):
     frame = series().assign(when=timed(np.arange(400), True))
     state, future = trained(capsys, tmp_path, frame, "-m", "rls", "--time", "when"), tmp_path / "future.parquet"
     frame[["hour", "wind"]][:2].assign(when=timed([400, 401], True).tz_localize("UTC")).to_parquet(future)

@@ -80,7 +80,7 @@ def test_a_best_value_at_the_end_of_the_grid_is_pointed_out(capsys, sales):
     (["--picture", "errors.bmp"], "must end in .png, .svg, .pdf"),
     (["--id", "shop"], "--drop leaves the column out"),
 ], ids=["misspelt", "no values", "refused", "nothing to tune", "too many", "no picture", "id"])  # fmt: skip
-def test_what_cannot_be_tuned_is_refused(capsys, sales, arguments, words):
+def test_invalid_tuning_options_are_refused(capsys, sales, arguments, words):
     code, _, err = call(capsys, "tune", sales[0], "-t", "sales", *arguments)
     assert code == 2
     assert words in " ".join(err.split())

@@ -113,7 +113,7 @@ def test_interleavings_with_saves_kills_and_questions_give_the_bits_of_the_plain
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 5, 12, 30])
-def test_label_lags_count_from_the_row_that_is_predicted(ahead):
+def test_label_lags_count_from_the_predicted_row(ahead):
     """Compares with rows that are built here.
 
     If a label is not known yet, lags 1, 2 and 3 use the newest labels instead, and other lags become multiples.

@@ -115,7 +115,7 @@ def test_an_invalid_mean_is_refused(bad):
     assert same(model.__getstate__(), state)
 
 
-def test_intervals_cover_at_the_level():
+def test_intervals_have_the_requested_coverage():
     X, y = drifting(5, 3000, 4, step=0.0)
     run = dl.Averaged(dl.LMS()).run(X, y, level=0.8)
     assert abs(np.mean((run.lower <= y) & (y <= run.upper)) - 0.8) < 0.03

@@ -107,7 +107,7 @@ def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
     assert np.mean(np.square(predictions[2000:] - y[2000:])) < 1.2
 
 
-def test_trees_learn_what_is_neither_linear_nor_seasonal():
+def test_trees_learn_a_target_that_is_neither_linear_nor_seasonal():
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, size=(5000, 3))
     y = 5 * np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0) + rng.normal(size=5000)

@@ -41,7 +41,7 @@ def test_base_estimators_are_not_changed(result):
     assert LEARNERS["zero"].seen == 0
 
 
-def test_means_deviations_and_tests_are_those_of_numpy_and_scipy(result):
+def test_means_deviations_and_tests_match_numpy_and_scipy(result):
     scores = result.scores["mse"]
     np.testing.assert_allclose(result.mean(), scores.mean(axis=2))
     np.testing.assert_allclose(result.std("mae"), result.scores["mae"].std(axis=2, ddof=1))

@@ -49,7 +49,7 @@ def test_the_learner_has_learned_the_stream(rows):
     assert model.coef_.tolist() == other.coef_.tolist()
 
 
-def test_long_arrays_go_through_run_in_pieces_with_the_same_predictions():
+def test_long_arrays_are_run_in_blocks_with_the_same_predictions():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(150_000, 2)), rng.normal(size=150_000)
     result = evaluate.prequential(dl.RLS(), (X, y), keep_predictions=True)
@@ -85,7 +85,7 @@ def test_r2_keeps_its_digits_when_the_level_moves(level):
     assert constant.last("window")["predictions"]["r2"] == 0.0
 
 
-def test_r2_of_constant_labels_and_of_one_row():
+def test_r2_of_constant_labels_is_1_or_0_and_of_one_row_undefined():
     result = evaluate.score(np.full(10, 0.1), np.full(10, 0.1), metrics="r2", points=None)
     values = result.curve("predictions").values
     assert np.isnan(values[0])

@@ -171,7 +171,7 @@ def test_the_season_is_found_and_counts_from_the_predicted_row():
         np.testing.assert_allclose(predicted[400:], y[400:], atol=1e-12)
 
 
-def test_the_season_is_chosen_without_the_label_that_is_predicted():
+def test_the_season_is_chosen_without_the_label_to_be_predicted():
     """The labels from row 500 on do not change the predictions up to row 500 + delay."""
     rng = np.random.default_rng(0)
     y = rng.normal(size=600)

@@ -20,13 +20,13 @@ def test_the_paired_t_test_matches_scipy(count, seed):
     assert test.p_value == pytest.approx(expected.pvalue, rel=1e-9)
 
 
-def test_differences_without_spread():
+def test_differences_without_spread_have_a_p_value_of_0_or_1():
     assert paired_t_test([1.0, 2.0], [1.0, 2.0]) == (0.0, 1.0)
     assert paired_t_test([2.0, 3.0], [1.0, 2.0]) == (np.inf, 0.0)
     assert np.isnan(paired_t_test([1.0], [2.0]).p_value)
 
 
-def test_verdicts():
+def test_verdicts_are_win_tie_or_loss():
     low, high = np.array([1.0, 1.1, 0.9, 1.0]), np.array([2.0, 2.2, 1.9, 2.1])
     assert verdict(low, high, True)[0] == "win"
     assert verdict(low, high, False)[0] == "loss"
@@ -71,7 +71,7 @@ def test_demsars_example_of_ranks_is_reproduced():
     assert critical_difference(4, 14) == pytest.approx(1.25, abs=5e-3)
 
 
-def test_ranks_say_who_differs():
+def test_ranks_show_which_learners_differ():
     scores = np.array([[1.0, 2.0, 3.0]] * 10)
     ranks = compare_ranks(["a", "b", "c"], scores, lower_is_better=True)
     assert ranks.mean == {"a": 1.0, "b": 2.0, "c": 3.0}
