@@ -46,12 +46,12 @@ lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/python -m nanobind.stubgen -q -m driftline._core -o src/driftline/_core.pyi
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
+	@$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
 format: $(VENV)/lint  ## format the sources
-	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
+	$(BIN)/ruff check --fix .
+	@$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE) $(wildcard cpp/tests/*))
 
 bench: .venv-peers/ready  ## speed, memory, endurance and accuracy compared with other libraries; about an hour
 	.venv-peers/bin/python -m benchmarks

@@ -27,6 +27,13 @@ def test_help_has_no_markup_and_describes_every_parameter(cls):
     assert (">>>" in docstrings.written(cls)) == (">>>" in text)
 
 
+@pytest.mark.parametrize("name", registry.learners())
+def test_a_summary_ends_with_the_cost(name):
+    what, cost = registry.summary_of(registry.learners()[name])
+    assert what
+    assert cost.startswith("O(")
+
+
 def test_a_formula_is_readable_in_help():
     text = pydoc.plain(pydoc.render_doc(dl.RLS))
     assert "S ← S/λ_t,   k = S x,   w ← w + (y - w · x)/(1 + x · k) k" in text

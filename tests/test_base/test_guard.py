@@ -14,6 +14,7 @@ from driftline.checks.tools import same
 from driftline.features import Standardize
 from tests import patience
 
+PACKAGE = os.path.dirname(dl.__file__) + os.sep
 ROWS = np.random.default_rng(0).normal(size=(12, 3))
 LABELS = ROWS @ [1.0, 2.0, 3.0]
 BAD = np.where(np.arange(12)[:, None] == 9, np.nan, ROWS)
@@ -53,7 +54,7 @@ def traced(call, act, wanted):
     """Makes a call, and calls act with each frame of driftline before its next line or opcode."""
 
     def trace(frame, event, _):
-        if f"{os.sep}driftline{os.sep}" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
         frame.f_trace_opcodes = wanted == "opcode"
         if event == wanted:
