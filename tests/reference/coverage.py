@@ -108,7 +108,15 @@ class Bounds:
         else:
             quantile = float(np.interp(1 - share, LEVELS, self.base))
         growth = min(MOST_GROWTH, max(72 / self.late**2, 2 / self.late)) * beyond / (REPAID * self.urgency())
-        return clamp(math.log(quantile / self.base[k]) + growth, math.log(1e-6), math.log(1e12))
+        log_bound = min(math.log(quantile) + growth, math.log(self._most_bound()))
+        return clamp(log_bound - math.log(self.base[k]), math.log(1e-6), math.log(1e12))
+
+    def _most_bound(self):
+        """The largest recent score, or up to twice that if labels are late; no less than the quantiles."""
+        if self.bins[-1]:
+            return math.inf
+        top = max((place + 1 for place, weight in enumerate(self.bins) if weight), default=0)
+        return max(min(1 + self.late / 96, 2) * edge_of(self.first + top), self.base[-1])
 
     def _count(self, score):
         if score == 0:

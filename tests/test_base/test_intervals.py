@@ -227,6 +227,18 @@ def test_coverage_holds_when_labels_are_late(make, late, most):
         assert np.abs(share - level).max() < most
 
 
+@pytest.mark.parametrize("late", [12, 24, 96])
+def test_intervals_do_not_outgrow_the_errors_after_a_jump(late):
+    """Many intervals are missed before the first label shows the jump. Repaying them must not make later ones useless."""
+    rng = np.random.default_rng(late)
+    X, noise = rng.standard_normal((3000, 3)), rng.standard_normal(3000)
+    y = X @ [1.0, -2.0, 0.5] + 0.2 * noise + np.where(np.arange(3000) >= 1500, 5.0 * (X[:, 0] > 0), 0.0)
+    tickets = asked_and_told(dl.RLS(), X, y, late)
+    half = np.array([ticket.interval(0.9)[1] - ticket.prediction for ticket in tickets])
+    largest = np.abs(y - [ticket.prediction for ticket in tickets])[1500:].max()
+    assert half[1500:].max() < 1.6 * largest  # in scores, twice the largest recent one, and the edge of its bin
+
+
 @pytest.mark.parametrize("power", [-460, -100, 1, 100, 460])
 @pytest.mark.parametrize("late", [0, 24])
 def test_intervals_scale_with_the_labels(late, power):

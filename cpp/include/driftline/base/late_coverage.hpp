@@ -141,6 +141,23 @@ inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) 
         store_doubles(c.debt + k, smaller(larger(debt * (1 - forgotten), all(least)), all(most)));
     }
 }
+// The largest bound. Intervals wider than the recent errors help only if errors grow further, so bounds end at the largest
+// recent score, or at up to twice that if labels are late. It is not below the quantiles. Scores in the last bin may be of
+// any size.
+inline double most_bound(const Coverage& c) {
+    constexpr Index group = 8;
+    Index top = bin_count;
+    for (std::uint32_t used = 0; top > group; top -= group) {
+        for (Index i = top - group; i < top; ++i)
+            used |= c.weight[i];
+        if (used)
+            break;
+    }
+    while (top > 0 && c.weight[top - 1] == 0)
+        --top;
+    const double room = at_most(1 + static_cast<double>(c.late) / (usual_late * most_urgency), 2);
+    return top == bin_count ? HUGE_VAL : at_least(room * edge_of(c.first_key + top), c.base[level_count - 1]);
+}
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
     const double late = static_cast<double>(c.late), urgent = urgency(c);
@@ -157,9 +174,13 @@ inline void repay_debts(Coverage& c) {
     for (Index k = 0; k < level_count; ++k)
         if (std::fabs(beyond[k]) > 1e-9) // not just rounding
             c.bound[k] *= std::exp(growth * beyond[k]);
+    double widest = 0;
+    for (const double bound : c.bound)
+        widest = at_least(widest, bound);
+    const double most = widest > c.base[level_count - 1] ? most_bound(c) : HUGE_VAL;
     for (Index k = 0; k < level_count; k += lanes<double>) {
-        const Doubles base = wide(c.base + k);
-        store(c.bound + k, smaller(larger(wide(c.bound + k), least_factor * base), most_factor * base));
+        const Doubles base = wide(c.base + k), bound = smaller(wide(c.bound + k), all(most));
+        store(c.bound + k, smaller(larger(bound, least_factor * base), most_factor * base));
     }
 }
 
