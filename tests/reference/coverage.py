@@ -112,11 +112,11 @@ class Bounds:
         return clamp(log_bound - math.log(self.base[k]), math.log(1e-6), math.log(1e12))
 
     def _most_bound(self):
-        """The largest recent score, or up to twice that if labels are late; no less than the quantiles."""
+        """Twice the largest recent score, and no less than the quantiles."""
         if self.bins[-1]:
             return math.inf
         top = max((place + 1 for place, weight in enumerate(self.bins) if weight), default=0)
-        return max(min(1 + self.late / 96, 2) * edge_of(self.first + top), self.base[-1])
+        return max(2 * edge_of(self.first + top), self.base[-1])
 
     def _count(self, score):
         if score == 0:

@@ -31,13 +31,15 @@ def test_the_coefficients_of_the_stream_change_as_documented():
     assert np.all(errors < 0.02 * np.abs(effects) + 0.02)
 
 
-def test_all_commands_run_and_the_last_line_names_the_report(tmp_path, capsys):
+def test_all_commands_run_and_the_last_lines_name_the_report_and_the_next_command(tmp_path, capsys):
     show(tmp_path)
     printed, warned = capsys.readouterr()
     assert warned == ""
     assert printed.count("$ driftline") == len(steps(tmp_path))
     report = tmp_path / "report.html"
-    assert printed.strip().endswith(str(report.resolve()))
+    *_, named, suggested = printed.strip().splitlines()
+    assert named.endswith(str(report.resolve()))
+    assert suggested.endswith("run FILE --target COLUMN --report report.html")
     assert "Auto following demand" in report.read_text()
     predictions = (tmp_path / "predictions.csv").read_text().splitlines()
     assert len(predictions) == demand.ROWS + 1

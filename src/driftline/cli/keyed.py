@@ -38,6 +38,8 @@ class Keyed(Task):
         log: gathers the facts about each key, for the summary and the page.
     """
 
+    least_rows = 16_384  # each call first copies the models of all its keys
+
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
         super().__init__(model, make_plain_scorer(level), None)
         self.options, self.level, self.log = options, level, log

@@ -75,6 +75,8 @@ class RunResult:
     names: list[str]
     rows: int
     resumed_at: int
+    replaced: bool  # the state of an earlier run was there, and is gone
+    delay: int
     more: bool
     stopped: str
     seconds: float
@@ -109,6 +111,7 @@ class FileRun:
             skip=0 if kept is None else kept.rows,
         )
         self.done = self.resumed_at = 0
+        self.replaced = False
         self.more = False  # whether more was learned after the last row
         self.learning = 0.0
         self.speed = 1000.0  # rows per second; a guess at first
@@ -232,6 +235,7 @@ class FileRun:
         """Removes a state that is not resumed: its predictions are about to be overwritten."""
         if self.done == 0 and self.request.state is not None:
             self.confirm()
+            self.replaced = self.request.state.exists()
             atomic.target(self.request.state).unlink(missing_ok=True)
 
     def _check_end(self) -> None:
@@ -262,7 +266,7 @@ class FileRun:
 
     def _next_rows(self, row: int) -> int:
         """How many rows to take at once: few enough to respond to signals soon."""
-        rows = max(64, int(self.speed * PIECE))
+        rows = max(self.task.least_rows, int(self.speed * PIECE))
         if self.request.save_every:
             rows = min(rows, self.request.save_every - row % self.request.save_every)
         if self.task.run_log is not None:  # snapshots are fastest if blocks begin at multiples of a power of 2
@@ -324,6 +328,8 @@ class FileRun:
             names=self.rows.names,
             rows=self.done,
             resumed_at=self.resumed_at,
+            replaced=self.replaced,
+            delay=self.request.delay,
             more=self.more,
             stopped=self.stop.asked,
             seconds=perf_counter() - self.began,

@@ -33,6 +33,10 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
         lines.append("Nothing to do: every row was done before")
     elif result.resumed_at:
         lines.append(f"Resumed at row {result.resumed_at:,}")
+    if result.replaced:
+        lines.append("The state of an earlier run was replaced; --resume would have continued that run")
+    if result.delay:
+        lines.append(f"Labels arrive {count(result.delay, 'row')} late")
     if isinstance(task, Matching):
         lines += _waiting(task)
     if isinstance(task, Keyed):

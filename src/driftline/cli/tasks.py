@@ -35,7 +35,10 @@ class Task(ABC):
         model: the model that learns and is saved.
         score: the score behind the summary's figures.
         run_log: collects the data of the report; None for no report.
+        least_rows: the smallest number of rows worth learning at once.
     """
+
+    least_rows = 64
 
     def __init__(self, model: Any, score: Scorer, run_log: RunLog | None) -> None:
         self.model, self.score, self.run_log = model, score, run_log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -59,17 +59,10 @@ class Forecaster(model_file.Saved):
     True
     """
 
-    _guard: Guard
-
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A new forecaster, guarded against a second thread."""
-        self = super().__new__(cls)
-        self._guard = Guard(cls.__name__)
-        return self
-
     def __init__(self, learner: Learner, steps: int, known: Sequence[Name] | None = None) -> None:
         if not isinstance(learner, Learner) or learner._estimator_type != "regressor":
             raise TypeError(f"Forecaster: learner must be a regressor, got {learner!r}")
+        self._guard = Guard("Forecaster")
         self._learner = learner
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
@@ -247,7 +240,8 @@ class Forecaster(model_file.Saved):
 
         Args:
             X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. The other features may
-                be missing or hold anything: their values in the last row are used.
+                be missing or hold anything: their values in the last row are used. If no feature is known ahead, the number
+                of rows is enough.
             level: the level of the intervals.
         """
         where = "Forecaster.forecast"
@@ -286,6 +280,8 @@ class Forecaster(model_file.Saved):
         if not self._rows:
             raise not_fitted(f"{where}: the forecaster has seen no row")
         self._known.refuse_missing(self._past[-1], self._names, where)
+        if isinstance(X_next, int | np.integer):
+            return self._known.of_count(int(X_next), self._past[-1], where)
         if self._encoded is not None:
             return self._encoded.next_rows(X_next, self._known, self._past[-1], where)
         return self._known.ahead(X_next, self._names, self._past[-1], where)
@@ -344,6 +340,7 @@ class Forecaster(model_file.Saved):
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        self._guard = Guard("Forecaster")
         self._learner, self._steps = state["learner"], state["steps"]
         self._models = [self._learner.clone() for _ in range(self._steps)]
         self._undo = Undo(self)

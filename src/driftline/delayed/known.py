@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import COUNT
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name
 
@@ -68,6 +69,12 @@ class Known:
                     f"{where}: the last row has no value for the feature {feature!r}, which is not known ahead; "
                     "learn a row that has it first"
                 )
+
+    def of_count(self, count: int, last: Array, where: str) -> Array:
+        """The next rows if no feature is known ahead: repeats the last row."""
+        if len(last) and self._places != []:
+            raise ValueError(f"{where}: X_next must hold the features that are known ahead, got {count}")
+        return np.tile(last, (COUNT.require(where, "X_next", count), 1))
 
     def ahead(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
         """The next rows, (n, features): the known features, and the values of the others in the last row."""

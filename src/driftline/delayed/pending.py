@@ -51,17 +51,10 @@ class Pending(Saved):
     (0, 2)
     """
 
-    _guard: Guard
-
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A new object, guarded against a second thread."""
-        self = super().__new__(cls)
-        self._guard = Guard(cls.__name__)
-        return self
-
     def __init__(self, learner: Learner, most: int = 100_000) -> None:
         if not isinstance(learner, Learner):
             raise TypeError(f"Pending: learner must be a learner, got {type(learner).__name__}")
+        self._guard = Guard("Pending")
         self._learner, self._most = learner, COUNT.require("Pending", "most", most)
         self._tickets: OrderedDict[Id, Ticket] = OrderedDict()
         self._held: dict[Id, Any] = {}  # labels that are not learned yet
@@ -225,6 +218,10 @@ class Pending(Saved):
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim(only=True):
             return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._guard = Guard("Pending")
 
     def _record(self) -> Record:
         with self._guard.claim(only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -61,10 +62,11 @@ def show(folder: Path) -> None:
             demand.write(folder / name, demand.expected(hours))
         _run_commands(folder, source)
     say(f"\nEverything took {time.perf_counter() - start:.1f} s. The report: {(folder / 'report.html').resolve()}")
+    say(f"On your own file: {shlex.quote(sys.argv[0])} run FILE --target COLUMN --report report.html")
 
 
 def _run_commands(folder: Path, source: Path) -> None:
-    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are gradually insulated, new pipes remove")
+    say(f"{source}: a town's demand for heat in {demand.ROWS:,} hours. Houses are gradually insulated, new pipes reduce")
     say(f"the wind's effect at row {demand.NEW_PIPES:,}, and more houses are connected at row {demand.NEW_DISTRICT:,}.")
     for purpose, command in steps(folder):
         say(f"\n# {purpose}\n$ driftline {command}")

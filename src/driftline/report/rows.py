@@ -18,7 +18,7 @@ SUMS = (
     "rows",
     "labels",  # rows whose label is known
     "counted",  # rows whose error counts: they have a label and a prediction, and an earlier label was known
-    "early",  # rows with an error, before which no label was known
+    "early",  # rows before the first known label
     "predicted",
     "y",
     "prediction",
@@ -114,7 +114,7 @@ class RunRows:
                 "rows": np.ones(len(y)),
                 "labels": labels.astype(np.float64),
                 "counted": counted.astype(np.float64),
-                "early": (np.isfinite(errors) & ~self.informed).astype(np.float64),
+                "early": (~self.informed).astype(np.float64),
                 "predicted": self.predicted.astype(np.float64),
                 "y": np.where(labels, y, 0.0),
                 "prediction": np.where(self.predicted, self.predictions, 0.0),

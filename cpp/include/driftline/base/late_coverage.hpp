@@ -141,9 +141,8 @@ inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) 
         store_doubles(c.debt + k, smaller(larger(debt * (1 - forgotten), all(least)), all(most)));
     }
 }
-// The largest bound. Intervals wider than the recent errors help only if errors grow further, so bounds end at the largest
-// recent score, or at up to twice that if labels are late. It is not below the quantiles. Scores in the last bin may be of
-// any size.
+// The largest bound. Intervals much wider than the recent errors help only if errors grow further, so bounds end at twice the
+// largest recent score. It is not below the quantiles. Scores in the last bin may be of any size.
 inline double most_bound(const Coverage& c) {
     constexpr Index group = 8;
     Index top = bin_count;
@@ -155,8 +154,7 @@ inline double most_bound(const Coverage& c) {
     }
     while (top > 0 && c.weight[top - 1] == 0)
         --top;
-    const double room = at_most(1 + static_cast<double>(c.late) / (usual_late * most_urgency), 2);
-    return top == bin_count ? HUGE_VAL : at_least(room * edge_of(c.first_key + top), c.base[level_count - 1]);
+    return top == bin_count ? HUGE_VAL : at_least(2 * edge_of(c.first_key + top), c.base[level_count - 1]);
 }
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
