@@ -60,12 +60,44 @@ class Units:
             columns.append(np.minimum(z**2, 9.0) - 1.0)
         return np.concatenate([out, np.column_stack(columns).ravel()])
 
+    def correct(self, X: Array, y: Array) -> "Change":
+        """Corrects the scales that are off by more than a factor of two; returns the factors."""
+
+        def corrected(size: Any, squares: Any) -> Array:
+            now = np.sqrt(squares)
+            return np.where((size > 0) & (now > 0) & ((now > 2 * size) | (now < size / 2)), now, size)
+
+        old = self.size, self.label_size, self.common, self.common_label
+        self.size = corrected(self.size, np.mean((X - self.centre) ** 2, axis=0))
+        self.label_size = float(corrected(self.label_size, np.mean((y - self.label_centre) ** 2)))
+        self.common = float(corrected(self.common, np.mean(X**2)))
+        self.common_label = float(corrected(self.common_label, np.mean(y**2)))
+        new = self.size, self.label_size, self.common, self.common_label
+        return tuple(
+            np.divide(b, a, out=np.ones_like(np.asarray(a)), where=np.asarray(a) > 0) for a, b in zip(old, new, strict=True)
+        )
+
     def _label(self, y: float) -> float:
         return (y - self.label_centre) / self.label_size if self.label_size else 0.0
 
     def _standard(self, x: Array) -> Array:
         away = x - self.centre
         return np.where(self.size > 0, away / np.where(self.size > 0, self.size, 1.0), np.sign(away))
+
+
+Change = tuple[Array, ...]  # factors of the features, the label, the common scale and the label's common scale
+
+
+def column_factors(view: int, change: Change, width: int) -> Array:
+    """The factors by which a change of units divides the columns of a view; squares are bounded, and keep theirs."""
+    features, label, common, common_label = change
+    raw, d = view in (RAW, RAW_PAST), len(features)
+    group = np.repeat(common if raw else features, d if raw else 1)[:, None]
+    if view == EARLIER:
+        group = np.repeat(group, 4 if d <= 12 else 2, axis=1)
+    if view == SQUARES:
+        group = np.column_stack([group, np.ones(d)])
+    return np.concatenate([[1.0], np.full(width - 1 - group.size, common_label if raw else label), group.ravel()])
 
 
 class Expert:
@@ -189,7 +221,7 @@ def is_outlier(X: Array, y: Array, told: Array, own: list[float], centre: Array)
 
 
 def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[int] = ()) -> Array:
-    """Auto's predictions, for streams whose scales do not change after the first 64 rows.
+    """Auto's predictions. Scales are corrected after 128, 256, … rows.
 
     Rows in ``gaps`` have no label and are not learned; ``y`` holds a substitute there.
     """
@@ -249,4 +281,9 @@ def auto(X: Array, y: Array, experts: list[tuple[Any, ...]], gaps: Collection[in
             for model, kind in zip(models, experts, strict=True):
                 origin = 0.0 if kind[0] in (RAW, RAW_PAST) else units.label_centre
                 model.learn(units.row(kind[0], X[i], list(X[:i]), list(told[:i]), d), told[i] - origin)
+        if rows_known > WARM and rows_known & (rows_known - 1) == 0:
+            change = units.correct(X[:rows_known], told[:rows_known])
+            for model, kind in zip(models, experts, strict=True):
+                factors = column_factors(kind[0], change, len(model.w))
+                model.w, model.S = model.w * factors, model.S * np.outer(factors, factors)
     return predictions

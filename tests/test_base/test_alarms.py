@@ -355,3 +355,15 @@ def test_a_run_reports_when_the_target_jumped():
         assert alarms.dtype == np.int64
         assert ((alarms >= 2000) & (alarms < 2020)).sum() == 1
         assert (alarms < 2000).sum() == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_second_early_alarm_matches_the_definition(seed):
+    """The errors gathered for the first alarm are part of the sample again."""
+    errors = np.random.default_rng(seed).normal(size=384)
+    errors[90:] *= 3.0
+    at = plain_alarms(errors, 1000)[0]
+    errors[at + 65 :] *= 10.0
+    expected = plain_alarms(errors, 1000)
+    assert len(expected) > 1
+    assert dl.Alarm(false_every=1000).update_many(errors).tolist() == expected

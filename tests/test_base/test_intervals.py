@@ -361,3 +361,18 @@ def test_a_skipped_row_has_no_interval_and_a_row_of_weight_0_has_one(rows):
     run = dl.RLS(missing="skip").run(X, y, level=0.5, sample_weight=weight)
     assert np.isnan([run.lower[30], run.upper[30]]).all()
     assert run.lower[31] < run.predictions[31] < run.upper[31]
+
+
+def test_bins_do_not_move_if_the_last_score_is_in_another_bin_than_the_median():
+    """The errors shrink by 10^20, but at each reading of the bins the last one has another size."""
+    rng = np.random.default_rng(3)
+    rows = np.arange(3000)
+    size = np.where(rows < 600, 1.0, 1e-20)
+    size[(rows >= 600) & ((rows + 1) % 64 == 0)] = 0.1
+    y = size * rng.uniform(0.5, 1.0, 3000)
+    for level in (0.5, 0.9):
+        run = dl.NLMS(intercept=False).run(np.zeros((3000, 1)), y, level=level)
+        bounds = np.array(coverage.follow(y**2, level))
+        largest = np.maximum.accumulate(np.append(0, y[:-1]))
+        enough = math.ceil(level / (1 - level) - 1e-9)
+        np.testing.assert_allclose(run.upper[enough:], np.minimum(np.sqrt(bounds), 10 * largest)[enough:], rtol=1e-9)

@@ -297,3 +297,15 @@ def test_compare_refuses_labels_in_separate_rows(capsys, tmp_path):
     (tmp_path / "a.csv").write_text(ROWS)
     code, _, err = call(capsys, "compare", tmp_path / "a.csv", "-t", "y", "--id", "id")
     assert (code, "compare needs each label in its own row" in " ".join(err.split())) == (2, True)
+
+
+def test_labels_of_a_resumed_run_must_have_times_like_those_of_the_rows(capsys, tmp_path):
+    """Even if the resumed run has no new rows to compare them with."""
+    (tmp_path / "a.csv").write_text(LATER)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,at,y\n")
+    arguments = [tmp_path / "a.csv", "-t", "y", "--id", "id", "--time", "at", "-m", "rls", "--labels", labels]
+    outcome(capsys, "run", *arguments, "--state", tmp_path / "m.drift")
+    labels.write_text("id,at,y\na,2024-05-01,1\n")
+    code, _, err = call(capsys, "run", *arguments, "--state", tmp_path / "m.drift", "--resume")
+    assert (code, "these cannot be compared" in err) == (1, True)

@@ -69,6 +69,18 @@ def test_predictions_after_rows_without_a_label_match_the_plain_version(gaps):
     assert model.certificate().events["gaps"] == len(gaps)
 
 
+@pytest.mark.parametrize("d", [1, 3, 14])
+def test_predictions_after_a_change_of_units_match_the_plain_form(d):
+    """The scales after 128 rows differ so much from those of the first 64 that all experts change their units."""
+    X, y = drifting(150, d, seed=d)
+    X[64:] = 3 + 6 * (X[64:] - 3)
+    y[64:] += 0.2 * np.minimum((X[64:, 0] - 3) ** 2, 60.0)
+    model = dl.Auto()
+    predictions = of_the_core(model, X, y)
+    assert model.certificate().events["rescalings"] == 1
+    np.testing.assert_allclose(predictions, auto(X, y, experts_of(model)), rtol=1e-6)
+
+
 @pytest.mark.parametrize("delay", [0, 1, 30])
 def test_a_season_keeps_its_length_if_labels_are_missing(delay):
     """One label in twenty never arrives; the error on the other rows is nearly what it is with all labels."""

@@ -334,3 +334,15 @@ def test_evaluation_treats_a_network_of_regressors_as_a_regressor():
     X, y = drifting(5, 300, 4)
     result = dl.evaluate.prequential(dl.Network([dl.RLS(), dl.Kalman()]), (X, y))
     assert result.totals["Network"]["mse"] == pytest.approx(np.mean(dl.Network([dl.RLS(), dl.Kalman()]).run(X, y).losses))
+
+
+def test_a_refused_change_of_one_part_leaves_the_others_as_they_were():
+    X, y = drifting(1, 60, 2)
+    model, untouched = (dl.Network([dl.RLS(forgetting=0.9), dl.RLS(forgetting=0.95)]) for _ in range(2))
+    model.run(X[:30], y[:30])
+    untouched.run(X[:30], y[:30])
+    with pytest.raises(ValueError, match="cannot change once the learner has learned"):
+        model.set_params(learners__0__forgetting=0.3, learners__1__keep_prior=True)
+    assert [learner.get_params() for learner in model.learners_] == [learner.get_params() for learner in untouched.learners_]
+    assert model.learners_[0].certificate().events == {}
+    np.testing.assert_array_equal(model.run(X[30:], y[30:]).predictions, untouched.run(X[30:], y[30:]).predictions)

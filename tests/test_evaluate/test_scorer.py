@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftline.cli.scoring import UNIT, figures, make_scorer
+from driftline.cli.scoring import UNIT, figures, make_plain_scorer, make_scorer
 from driftline.evaluate.baselines import BASELINES, Baselines, LateLabels, OneSeasonAgo
+from driftline.evaluate.scorer import every_row
 
 
 def rows(count, seed=0, level=0.0):
@@ -180,3 +181,10 @@ def test_the_season_is_chosen_without_the_label_to_be_predicted():
         after = Baselines(delay).predict(np.append(y[:500], 1e6 * rng.normal(size=100)))["season"]
         assert np.array_equal(before[: 501 + delay], after[: 501 + delay], equal_nan=True)
         assert not np.array_equal(before, after, equal_nan=True)
+
+
+def test_every_row_is_scored_or_skipped_or_early_and_none_twice():
+    y = np.array([np.nan, 1.0, np.nan, 2.0, 3.0, np.nan])
+    scorer = make_plain_scorer(None)
+    scorer.add(y, np.zeros(6), None, every_row, early=3)
+    assert (scorer.early, scorer.scored, scorer.skipped) == (3, 2, 1)

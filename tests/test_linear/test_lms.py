@@ -1,8 +1,10 @@
 """LMS, from the lecture that derives it."""
 
 import numpy as np
+import pytest
 from mpmath import fdot, mpf
 
+import driftline as dl
 from tests.reference import Array, Case, Outcome, Reference, longest, outcome
 from tests.reference.descent import additive, first_order
 
@@ -35,3 +37,16 @@ def precise(rows, labels, *, rate, implicit):
 
 
 REFERENCE = Reference(plain, [Case(), Case(rate=0.3, implicit=True)], precise, accuracy=lambda X: {"rate": 0.1 / longest(X)})
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("weight", [0.25, 3.0])
+def test_an_implicit_step_of_a_weighted_row_beyond_the_range_meets_its_label(dtype, weight):
+    """w <- w + rate weight (y - w.x) x / (1 + rate weight |x|^2), which for an infinite |x| is the solution of w.x = y."""
+    size = 1e200 if dtype == "float64" else 1e30
+    X = size * np.array([[1.0, -2.0], [0.5, 1.0]])
+    y = np.array([4e5, -2e5]) * (1.0 if dtype == "float64" else 1e5)
+    model = dl.LMS(rate=0.1, implicit=True, intercept=False, dtype=dtype)
+    for x, label in zip(X, y, strict=True):
+        model.learn_one(x, label, sample_weight=weight)
+        assert model.predict_one(x) == pytest.approx(label, rel=1e-5)

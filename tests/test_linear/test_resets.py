@@ -229,3 +229,31 @@ def test_predicting_while_a_reset_is_pending_changes_nothing(shrink):
     assert asked.certificate().events["resets"] > 3
     for part in ("weights", "sums", "matrix", "diagonal"):
         np.testing.assert_array_equal(state_of(asked)[part], state_of(left_alone)[part], err_msg=part)
+
+
+def resets_with_a_kept_prior(X, forgetting, start, thresholds):
+    """The rows after which S is reset, by the eigenvalues of its inverse. Less than 0.79 of the prior is restored."""
+    A, share, resets = np.eye(X.shape[1]) / start, 1.0, []
+    for t, x in enumerate(X):
+        A, share = forgetting * A + np.outer(x, x), share * forgetting
+        if 1 / np.linalg.eigvalsh(A)[-1] < thresholds[min(len(resets), len(thresholds) - 1)]:
+            A, share = np.eye(X.shape[1]), start
+            resets.append(t)
+        if share < 0.79:
+            before = share / forgetting
+            raised = 1 / before if 0.79 <= before <= 1 else 1.0
+            A, share = A + (raised - share) / start * np.eye(X.shape[1]), raised
+    return resets
+
+
+@pytest.mark.parametrize("start", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_resets_below_a_threshold_count_what_restores_the_prior(d, start):
+    """Otherwise the bound on the eigenvalues would call for the exact test too late."""
+    rng = np.random.default_rng(d)
+    X = 0.5 * np.eye(d)[rng.integers(d, size=400)] * rng.uniform(0.5, 1.5, size=(400, 1)) / np.sqrt(start)
+    thresholds = [start * share for share in (0.7, 0.6, 0.55)]
+    expected = resets_with_a_kept_prior(X, 0.9, start, thresholds)
+    model = dl.SecondOrder(start=start, time=dl.Divide(0.9, keep_prior=True), reset=dl.Below(thresholds), intercept=False)
+    assert len(expected) > 5
+    assert model.run(X, X[:, 0]).resets.tolist() == expected

@@ -186,3 +186,11 @@ def test_long_doubles_beyond_float64_are_infinite_and_refused():
     row = np.array([np.longdouble("1e400") if np.finfo(np.longdouble).max > 1e400 else np.inf, 1.0])
     with pytest.raises(ValueError, match=r"RLS\.learn_one: x has infinity in feature 0"):
         dl.RLS().learn_one(row, 1.0)
+
+
+@pytest.mark.parametrize("columns", [["a", "where", "b"], ["b", "a", "where"]])
+def test_the_first_bad_row_is_named_whatever_the_order_of_the_columns(columns):
+    """As a loop over the rows would name it."""
+    frame = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0], "where": ["x", "y", "x", "z"], "b": [1.0, np.nan, 3.0, np.nan]})
+    with pytest.raises(ValueError, match=r"RLS\.run: X has NaN in row 1, feature 'b'"):
+        dl.RLS().run(frame[columns], np.ones(4))

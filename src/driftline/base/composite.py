@@ -147,14 +147,14 @@ class Composite:
         mine, theirs = [*self.members, *self.above], [*members, *above]
         if [type(learner) for learner in mine] != [type(learner) for learner in theirs]:
             raise ValueError
-        before = [learner.get_params(deep=False) for learner in mine]
+        before = [learner.__getstate__() for learner in mine]
         try:
             for learner, other in zip(mine, theirs, strict=True):
                 old, new = learner.get_params(deep=False), other.get_params(deep=False)
                 learner.set_params(**{name: value for name, value in new.items() if value is not old[name]})
         except ValueError:
-            for learner, params in zip(mine, before, strict=True):
-                learner.set_params(**params)
+            for learner, state in zip(mine, before, strict=True):
+                learner._roll_back(state)
             raise
 
     # For subclasses to define.
