@@ -139,7 +139,8 @@ def test_a_few_bad_rows_are_named_with_their_unusual_values(seed):
     share = (squares[:3].sum() / 64 - usual) / (squares.mean() - before.mean())
     odd = f"There, sun was 100, before {lowest:.3g} to {highest:.3g}.".replace("-", "−")
     made = f"account for {100 * share:.0f} % of the rise in the squared error"
-    assert line.causes[0] == f"3 bad rows, the worst of them row 2,003, {made}. {odd}"
+    lasts = "The rows are outliers, or the model adapted within these rows to a change that lasts."
+    assert line.causes[0] == f"3 rows, the worst of them row 2,003, {made}. {odd} {lasts}"
 
 
 def test_the_errors_dependence_on_inputs_is_tested():

@@ -107,13 +107,13 @@ def _few(facts: Facts, record: AlarmRecord) -> str:
     """Whether a few rows account for the rise, and what was unusual about the worst of them."""
     few, made = int(record.evidence.few), f"{min(100 * record.evidence.made, 100):.0f} %"
     worst = facts.moment(record.worst[0, 0])
-    which = (
-        f"A single bad row, {worst}, accounts for" if few == 1 else f"{few} bad rows, the worst of them {worst}, account for"
-    )
+    which = f"A single row, {worst}, accounts for" if few == 1 else f"{few} rows, the worst of them {worst}, account for"
     parts = [f"{which} {made} of the rise in the squared error."]
     for place, value, low, high in record.outside[:1].tolist():
         before = words.number(low, 3) if low == high else f"{words.number(low, 3)} to {words.number(high, 3)}"
         parts.append(f"There, {facts.names[int(place)]} was {words.number(value, 3)}, before {before}.")
+    if few > 1:
+        parts.append("The rows are outliers, or the model adapted within these rows to a change that lasts.")
     return " ".join(parts)
 
 
