@@ -31,6 +31,8 @@ Asked asked_of(Vector numbers) {
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)
         good = from[i] >= most_urgency * least_debt && from[i] <= most_urgency * most_debt;
+    for (Index i = said_numbers; good && i < size; ++i)
+        good = std::isfinite(from[i]);
     if (!good)
         throw nb::value_error("the ticket's numbers are out of range");
     Asked asked;

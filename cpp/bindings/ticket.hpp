@@ -149,16 +149,19 @@ template <class Core> Ticket* valid_ticket(Core& self, nb::handle handle) {
     Ticket* ticket = nullptr;
     if (!nb::try_cast(handle, ticket, false) || !ticket)
         return nullptr;
-    const bool good =
-        !ticket->told && self.mark != 0 && ticket->model == self.mark && ticket->asked.labels <= self.sums().rows;
+    bool good = !ticket->told && self.mark != 0 && ticket->model == self.mark && ticket->asked.labels <= self.sums().rows;
+    if constexpr (requires { self.coverage(); })
+        good = good && ticket->asked.interval_basis.labels <= self.coverage().noted;
     return good ? ticket : nullptr;
 }
 
 // Loads a ticket's row into the core; on false, Python takes over.
 template <class Core> bool take_row(Core& self, const Ticket& ticket) {
     if constexpr (requires { self.load(ticket.row); })
-        if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list())))
-            return self.load(ticket.row);
+        if (!ticket.x.is_valid() && (ticket.names.is_none() || ticket.names.is(self.names.list()))) {
+            const bool may_be_shorter = self.names.known(); // only features with names are added later
+            return (may_be_shorter || static_cast<Index>(ticket.row.size()) == self.features()) && self.load(ticket.row);
+        }
     return self.read(row_of(ticket), false);
 }
 

@@ -234,3 +234,13 @@ def test_bad_arguments_are_refused():
         dl.Pending("rls")
     with pytest.raises(ValueError, match="most must be"):
         dl.Pending(dl.RLS(), most=0)
+
+
+def test_the_same_row_is_recognised_in_float32_after_the_model_has_grown():
+    pending = dl.Pending(dl.RLS(dtype="float32"))
+    before = pending.predict_one("b", {"u": 0.3, "v": 0.2})
+    pending.predict_one("q", {"u": 0.1})
+    pending.learn_one("q", 1.0)
+    assert pending.predict_one("b", {"u": 0.3, "v": 0.2}) == before
+    with pytest.raises(ValueError, match="belongs to a different row"):
+        pending.predict_one("b", {"u": 0.3, "v": 0.25})

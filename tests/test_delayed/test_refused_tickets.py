@@ -1,5 +1,6 @@
 """Tickets that are refused, forged or interrupted: the model and the ticket stay consistent."""
 
+import contextlib
 import copy
 from functools import partial
 
@@ -144,3 +145,30 @@ def test_a_ticket_does_not_change_the_type_of_a_column(make, x, words):
     with pytest.raises(ValueError, match=rf"ask: x\['{next(iter(x))}'\] must be {words}"):
         model.ask(x)
     assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+def test_a_row_of_another_width_is_refused_whether_or_not_the_model_was_asked(asked_before):
+    """Only features with names are added later."""
+    rng = np.random.default_rng(0)
+    narrow, wide = dl.RLS(), dl.RLS()
+    narrow.run(rng.normal(size=(5, 3)), rng.normal(size=5))
+    wide.run(rng.normal(size=(9, 6)), rng.normal(size=9))
+    ticket = narrow.ask(np.ones(3))
+    if asked_before:
+        wide.ask(np.ones(6))
+    with pytest.raises(ValueError, match="x has 3 features, expected 6"):
+        wide.tell(ticket, 1.0)
+
+
+def test_a_ticket_that_knows_more_labels_than_the_model_is_refused():
+    """Otherwise its label would leave a state that cannot be loaded."""
+    model = dl.RLS()
+    model.run(np.ones((9, 1)), np.ones(9))
+    asked = model.ask([1.0])
+    model.learn_one([1.0], 1.0)
+    numbers = asked.numbers
+    numbers[5] = 1e6  # the labels that its interval is based on
+    with contextlib.suppress(ValueError):
+        model.tell(dl.Ticket(asked.x, asked.model, numbers), 2.0)
+    assert dl.from_bytes(model.to_bytes()).n_seen_ == model.n_seen_

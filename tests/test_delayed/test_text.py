@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline.features import Standardize
 
 ROWS = 300
 
@@ -151,3 +152,17 @@ def test_no_column_needs_to_be_known_ahead():
     assert len(forecast.predictions) == 2
     assert np.array_equal(forecaster.forecast([ignored, ignored]).predictions, forecast.predictions)
     assert np.array_equal(forecaster.forecast(pd.DataFrame(index=range(2))).predictions, forecast.predictions)
+
+
+@pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Standardize() | dl.RLS()], ids=["RLS", "Auto", "pipeline"])
+def test_a_ticket_without_text_is_told_to_a_model_that_has_met_text_since(make):
+    """Its new feature must enter the columns too: the model is saved with them, and reads later rows by them."""
+    model = make()
+    ticket = model.ask({"a": 1.0, "b": 2.0})
+    model.learn_one({"a": 1.0, "where": "north"}, 1.0)
+    model.tell(ticket, 2.0)
+    again = dl.from_bytes(model.to_bytes())
+    row = {"a": 1.0, "b": 5.0, "where": "north"}
+    assert again.predict_one(row) == model.predict_one(row)
+    model.learn_one(row, 3.0)
+    assert {"a", "b", "where=north"} <= set(model.feature_names_in_)

@@ -194,3 +194,25 @@ def test_hashing_must_be_the_first_transformer():
     for n in (0, 1.5, 2**31, "many"):
         with pytest.raises(ValueError, match="n must be"):
             Hashing(n)
+
+
+@pytest.mark.parametrize("row", [[0.5, -1.0, 2.0], {"size": 3.0, "colour": "red"}], ids=["array", "text"])
+def test_a_ticket_is_the_prediction_and_is_learned_like_the_row(row):
+    """Also if it is the first one after a run or a load, and if it is stored as bytes."""
+    model, plain = (Hashing(8) | dl.RLS() for _ in range(2))
+    for t in range(20):
+        for each in (model, plain):
+            each.learn_one({"size": t % 3, "colour": "blue"} if isinstance(row, dict) else [t % 3, 1.0, t % 5], t % 2)
+    model = dl.from_bytes(model.to_bytes())
+    ticket = model.ask(row, ahead=1)
+    assert ticket.prediction == model.predict_one(row) == model.ask(row).prediction
+    model.tell(dl.Ticket.from_bytes(ticket.to_bytes()), 1.0)
+    plain.learn_one(row, 1.0)
+    require_same_state(model, plain, "the state")
+
+
+def test_hashed_rows_can_be_forecast():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
+    run = dl.Forecaster(Hashing(8) | dl.RLS(), 3).run(X, y)
+    np.testing.assert_array_equal(run.predictions[:, 0], (Hashing(8) | dl.RLS()).run(X, y).predictions)

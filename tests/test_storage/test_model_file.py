@@ -1,5 +1,6 @@
 """Saved models are restored bit for bit, or refused with a clear error; no code in a file is ever run."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -382,3 +383,15 @@ def test_impossible_numbers_in_a_state_are_refused(make, name, place, value, pat
     arrays[name][place] = value
     forge(path, arrays, head)
     refuse(path, f"{name} (are|is) out of range")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_diverging_model_comes_back(seed, path):
+    """Its errors leave every bin of scores, and its intervals grow with each row."""
+    rng = np.random.default_rng(seed)
+    model = dl.LMS(rate=1.0)
+    with contextlib.suppress(dl.DivergenceError):
+        for x, y in zip(10 * rng.standard_normal((300, 3)), rng.standard_normal(300), strict=True):
+            model.learn_one(x, y)
+            assert dl.from_bytes(model.to_bytes()).predict_one(x) == model.predict_one(x)
+    assert model.n_seen_ > 100

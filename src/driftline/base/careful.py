@@ -64,7 +64,7 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     dense = isinstance(row, np.ndarray)
     if learner.missing != "skip" and dense:
         learner._door.refuse_bad(row, where, names)
-    kept = _kept(x, row, names)
+    kept = learner._kept_row(x, row, names)
     asked = learner
     if learner._core is None:
         asked = learner.clone()
@@ -79,7 +79,7 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     return ticket if cells is None else tickets.of_columns(cells, ticket)
 
 
-def _kept(x: Any, row: Any, names: list[Name] | None) -> Any:
+def kept_row(_: Learner, x: Any, row: Any, names: list[Name] | None) -> Any:
     """Converts a row to a form that cores can read and a ticket can keep."""
     if isinstance(x, Mapping):
         return inputs.as_items(x, "")
@@ -98,6 +98,9 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     if isinstance(ticket.x, tickets.Columns):
         x, updated, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
+    elif learner._intake is not None and isinstance(ticket.x, Mapping):  # text has come since, and the columns must be known
+        x, updated, _ = intake.enter(learner, ticket.x, where, grow=True)
+        inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     told = partial(setattr, ticket, "told", True)
     if isinstance(checked, _Skipped):

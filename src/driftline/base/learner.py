@@ -195,6 +195,7 @@ class Learner(Model, Saved):
     _mark = mark_core
     _read = careful.read
     _fits = careful.fits
+    _kept_row = careful.kept_row
 
     # Many rows at once.
 

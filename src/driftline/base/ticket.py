@@ -122,6 +122,8 @@ def check_ticket(learner: Learner, ticket: Any, where: str) -> None:
         raise TypeError(f"{where}: expected a Ticket from ask, got {type(ticket).__name__}")
     if ticket.told:
         raise ValueError(f"{where}: the ticket has already been told its label")
+    if ticket.parts is not None and not ticket.parts:
+        raise ValueError(f"{where}: the ticket lacks the tickets of the model's parts")
     if ticket.model != mark_of(learner):
         raise ValueError(f"{where}: the ticket belongs to another model: its class or its parameters differ")
     known = 0 if learner._core is None else int(learner._sums()["rows"])

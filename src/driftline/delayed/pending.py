@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -120,7 +121,7 @@ class Pending(Saved):
                 ticket.interval(level)  # raises if there is none
             known = self._tickets.get(id)
             if known is not None:
-                _refuse_other_row(known.x, ticket.x, id, where)
+                _refuse_other_row(known.x, ticket.x, id, where, self._learner.dtype == "float32")
                 return known
             dropped = self._dropped + (len(self._tickets) >= self._most)
             self._tickets[id] = ticket
@@ -299,27 +300,31 @@ def _plain_label(learner: Learner, y: Any, where: str) -> Any:
     return label.tolist() if isinstance(label, np.ndarray) else label
 
 
-def _refuse_other_row(known: Any, given: Any, id: Id, where: str) -> None:
+def _refuse_other_row(known: Any, given: Any, id: Id, where: str, single: bool) -> None:
     known, given = _as_given(known), _as_given(given)
     if isinstance(known, Mapping) != isinstance(given, Mapping):
         now = "names, but now they have none" if isinstance(known, Mapping) else "no names, but now they have some"
         raise ValueError(f"{where}: the id {id!r} belongs to a waiting row whose features have {now}")
-    if not _same_row(known, given):
+    if not _same_row(known, given, single):
         raise ValueError(f"{where}: the id {id!r} belongs to a different row, which is waiting for its label")
 
 
-def _same_value(one: Any, other: Any) -> bool:
+def _same_value(one: Any, other: Any, single: bool) -> bool:
+    if single and isinstance(one, Real) and isinstance(other, Real):
+        one, other = np.float32(one), np.float32(other)
     return bool(one == other or (one != one and other != other))  # NaN is NaN
 
 
-def _same_row(one: Any, other: Any) -> bool:
+def _same_row(one: Any, other: Any, single: bool) -> bool:
+    """Whether two rows are equal, ``single`` in float32: a ticket keeps the numbers that the model has read."""
     if isinstance(one, SparseRows) or isinstance(other, SparseRows):
         if not (isinstance(one, SparseRows) and isinstance(other, SparseRows) and one.width == other.width):
             return False
         return np.array_equal(one.values, other.values, equal_nan=True) and np.array_equal(one.columns, other.columns)
     if isinstance(one, Mapping):  # a feature that is not there is 0
-        return all(_same_value(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other})
-    return np.array_equal(np.asarray(one, dtype=np.float64), np.asarray(other, dtype=np.float64), equal_nan=True)
+        return all(_same_value(one.get(name, 0.0), other.get(name, 0.0), single) for name in {*one, *other})
+    dtype = np.float32 if single else np.float64
+    return np.array_equal(np.asarray(one, dtype=dtype), np.asarray(other, dtype=dtype), equal_nan=True)
 
 
 def _as_given(x: Any) -> Any:

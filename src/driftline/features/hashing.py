@@ -96,6 +96,16 @@ class Hashing(Transformer):
         dense: Array = _dense(rows, places, values, 1, self.n)[0]
         return dense
 
+    def unhashed(self, x: Any) -> Any:
+        """A copy of the row in numbers, with the same hashes: a text is a feature of its own."""
+        x = inputs.named(x)
+        if not isinstance(x, Mapping):
+            return np.array(inputs.as_row(x, ""))
+        return {
+            f"{name}={value}" if isinstance(value, str) else name: 1.0 if isinstance(value, str) else value
+            for name, value in x.items()
+        }
+
     def table(self, X: Any, where: str) -> HashedTable:
         """Many rows, hashed block by block."""
         return HashedTable(self, X, where)

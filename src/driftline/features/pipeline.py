@@ -123,6 +123,9 @@ class Pipeline(MetaLearner):
         hashing = self._hashing
         return super()._read(x, where, grow=grow) if hashing is None else (hashing.row(x, where), None)
 
+    def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
+        return super()._kept_row(x, row, names) if self._hashing is None else self._hashing.unhashed(x)
+
     def _as_table(self, X: Any, where: str) -> Table:
         return super()._as_table(X, where) if self._hashing is None else self._hashing.table(X, where)
 

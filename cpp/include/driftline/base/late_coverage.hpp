@@ -141,8 +141,8 @@ inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) 
         store_doubles(c.debt + k, smaller(larger(debt * (1 - forgotten), all(least)), all(most)));
     }
 }
-// The largest bound. Intervals much wider than the recent errors help only if errors grow further, so bounds end at twice the
-// largest recent score. It is not below the quantiles. Scores in the last bin may be of any size.
+// The largest bound. Intervals much wider than the recent errors help only if errors grow further, so bounds end at twice
+// the largest recent score. It is not below the quantiles. Scores in the last bin may be of any size.
 inline double most_bound(const Coverage& c) {
     constexpr Index group = 8;
     Index top = bin_count;
