@@ -258,7 +258,11 @@ DATED = "id,at,x,y\na,2026-01-01 00:00,1,\nb,2026-01-02 00:00,2,\n"
         ),
         (DATED, "id,at,y\na,7,1\n", "labels.csv, column 'at': holds numbers, but the rows have times without an offset"),
         (DATED, "id,at,y\na,2026-01-03T00:00:00Z,1\n", "labels.csv, column 'at': holds times with an offset, but the rows"),
-        (ROWS, "id,y\na,3\n", "labels.csv: there is no column 'at'"),
+        (
+            ROWS,
+            "id,y\na,3\n",
+            "labels.csv: there is no column 'at'. There are: id, y. A label file has the id, the target and the time",
+        ),
         (ROWS + "c,1,7,\n", "id,at,y\na,3,1\n", "a.csv, line 4: goes back in time"),
     ],
 )

@@ -337,3 +337,13 @@ def test_the_places_of_duplicate_columns_are_given_as_ordinals(capsys, tmp_path,
     source.write_text(",".join(names) + "\n" + ",".join("1" * 12) + "\n")
     code, _, err = call(capsys, "run", source, "-t", "c5", "-m", "rls")
     assert (code, f"two columns are called 'same', {words}; rename one" in err) == (1, True)
+
+
+def test_the_summary_states_the_delay_and_that_a_state_was_replaced(capsys, tmp_path):
+    source, state = tmp_path / "a.csv", tmp_path / "m.drift"
+    source.write_text("x,y\n" + "".join(f"{t % 5},{t % 7}\n" for t in range(60)))
+    arguments = ["run", source, "-t", "y", "-m", "rls", "--delay", 3, "--state", state]
+    replaced = "The state of an earlier run was replaced; --resume would have continued that run"
+    first, again, resumed = (call(capsys, *arguments, *more)[1] for more in ([], [], ["--resume"]))
+    assert [replaced in printed for printed in (first, again, resumed)] == [False, True, False]
+    assert all("Labels arrive 3 rows late" in printed for printed in (first, again, resumed))

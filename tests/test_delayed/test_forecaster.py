@@ -264,3 +264,22 @@ def test_filled_rows_are_learned_in_parts_as_in_one_run():
     predicted = np.concatenate([cut.run(X[t : t + 1], y[t : t + 1]).predictions for t in range(40)])
     np.testing.assert_allclose(predicted, whole.predictions, rtol=1e-12)
     assert whole.uninformed.tolist() == [1, 2, 3, 4]
+
+
+def test_a_number_of_rows_is_enough_if_no_feature_is_known_ahead():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 2)), rng.normal(size=50)
+    blind, informed = dl.Forecaster(dl.RLS(), 5, known=[]), dl.Forecaster(dl.RLS(), 5)
+    blind.run(X, y)
+    informed.run(X, y)
+    np.testing.assert_array_equal(blind.forecast(3).predictions, blind.forecast(np.full((3, 2), np.nan)).predictions)
+    for count, words in ((0, "at least 1"), (6, "has 5 steps")):
+        with pytest.raises(ValueError, match=words):
+            blind.forecast(count)
+    with pytest.raises(ValueError, match="X_next must hold the features that are known ahead, got 3"):
+        informed.forecast(3)
+
+
+def test_a_feature_that_is_listed_twice_is_refused():
+    with pytest.raises(ValueError, match=r"known lists a feature twice: \['a', 'a'\]"):
+        dl.Forecaster(dl.RLS(), 2, known=["a", "a"])

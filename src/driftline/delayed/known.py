@@ -25,6 +25,8 @@ class Known:
         if isinstance(given, (str, bytes)) or (given is not None and not isinstance(given, Sequence)):
             raise TypeError(f"Forecaster: known must be a list of names or indices, got {given!r}")
         self.given = None if given is None else [_plain(feature) for feature in given]
+        if self.given is not None and len(set(self.given)) < len(self.given):
+            raise ValueError(f"Forecaster: known lists a feature twice: {self.given!r}")
         self._places: list[int] | None = None  # once the names are known
 
     def check(self, width: int, names: list[Name] | None, where: str) -> None:

@@ -11,7 +11,7 @@ import pyarrow.compute
 
 from driftline.files.columns import as_texts
 from driftline.files.encoder import Block, Encoder
-from driftline.files.errors import DataError
+from driftline.files.errors import DataError, UnknownColumnError
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock
 from driftline.files.rows import Rows, same_source
@@ -115,7 +115,11 @@ class Labels:
         self.kind: str | None = None
         self.taken = 0 if kept is None else int(kept["rows"])
         self._latest = -np.inf if kept is None else float(kept["latest"])  # time of the last line taken
-        self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
+        try:
+            self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
+        except UnknownColumnError as error:
+            needed = "A label file has the id, the target and the time at which each label became known"
+            raise DataError(f"{error.what}. {needed}", source=error.source) from None
         if kept is not None and not same_source(kept["source"], self.rows):
             self.rows.close()
             raise DataError(
