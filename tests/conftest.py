@@ -1,13 +1,11 @@
 """Fixtures and settings for all tests: every learner with its defaults, variants of them, a stream."""
 
-import functools
 import math
 import os
 import signal
 
 import numpy as np
 import pytest
-import typer.main
 from hypothesis import HealthCheck, settings
 
 import driftline as dl
@@ -25,9 +23,6 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("driftline")
-
-# typer rebuilds all commands at each call, which takes longer than most commands; a user's process makes one call.
-typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 class OwnLoss:

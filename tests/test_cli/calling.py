@@ -1,13 +1,18 @@
 """Calls the command line within this process."""
 
+import functools
 import json
 
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 import pytest
+import typer.main
 
 from driftline import cli
+
+# typer rebuilds all commands at each call, which takes longer than most commands; a user's process makes one call.
+typer.main.get_command = functools.cache(typer.main.get_command)
 
 
 def call(capsys, *arguments):
