@@ -31,7 +31,7 @@ void quantiles_match_the_normal_distribution() {
     CHECK(normal_in_the_tails(centred_uniform(~std::uint64_t{0})) == -normal_in_the_tails(centred_uniform(0)));
 }
 
-// psi = M x from the columns themselves, also if the cache is smaller than the number of columns.
+// psi = M x from the columns themselves, even if the cache is smaller than the number of columns.
 template <class T> void products_are_sums_of_columns(Filling filling, Index dim, Index features, Index count, Index apart) {
     const RandomMatrix matrix(filling, dim, 9);
     Projection<T> projection(matrix, features);

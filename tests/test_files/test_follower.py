@@ -126,7 +126,7 @@ MODELS = {
     st.integers(0, 9),
 )
 @example("auto", 1, [], False, 6)  # the last label that arrives is missing
-def test_late_labels_and_new_features_equal_a_plain_loop_bit_for_bit_also_after_a_restart(name, delay, cuts, watched, seed):
+def test_late_labels_and_new_features_equal_a_plain_loop_bit_for_bit_even_after_a_restart(name, delay, cuts, watched, seed):
     X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()
     expected = plainly(plain, X, y, delay, 0.8)

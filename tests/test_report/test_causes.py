@@ -137,7 +137,7 @@ def test_a_few_bad_rows_are_named_with_their_unusual_values(seed):
     squares, before = np.sort((y - said)[CHANGE : CHANGE + 64] ** 2)[::-1], (y - said)[CHANGE - 1024 : CHANGE] ** 2
     usual = np.sort(before)[::-1][: round(3 / 64 * 1024)].sum() / 1024
     share = (squares[:3].sum() / 64 - usual) / (squares.mean() - before.mean())
-    odd = f"There, sun was 100, before {lowest:.3g} to {highest:.3g}.".replace("-", "−")
+    odd = f"In that row, sun was 100; until then, it was {lowest:.3g} to {highest:.3g}.".replace("-", "−")
     made = f"account for {100 * share:.0f} % of the rise in the squared error"
     lasts = "The rows are outliers, or the model adapted within these rows to a change that lasts."
     assert line.causes[0] == f"3 rows, the worst of them row 2,003, {made}. {odd} {lasts}"

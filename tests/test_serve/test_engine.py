@@ -73,7 +73,7 @@ def test_a_repeated_call_gets_the_same_answer_and_a_conflicting_one_is_refused(t
         assert service.status("m")["rows"] == 2
 
 
-def test_rows_pending_too_long_are_dropped_and_counted_also_after_a_restart(tmp_path, monkeypatch):
+def test_rows_pending_too_long_are_dropped_and_counted_even_after_a_restart(tmp_path, monkeypatch):
     monkeypatch.setattr(Engine, "_keep_short", lambda self: self._save(0.0))
     with Direct(tmp_path / "a", waiting=4, rows=4) as service:
         service.put("k", learner="rls", keyed=True)

@@ -85,7 +85,7 @@ def test_idle_keys_are_dropped_and_start_again_from_scratch(spark, rows, tmp_pat
     assert set(some["sensor"][np.array(expected) != kept]) == {"s0"}
 
 
-def test_late_labels_are_learned_as_by_a_pending_for_each_key_also_after_rebucketing(spark, rows, tmp_path):
+def test_late_labels_are_learned_as_by_a_pending_for_each_key_even_after_rebucketing(spark, rows, tmp_path):
     """The second query starts from the models and pending rows of the first: half of the labels arrive later."""
     late = late_rows(rows)
     old, new = tmp_path / "old", tmp_path / "new"

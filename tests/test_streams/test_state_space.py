@@ -18,7 +18,7 @@ def test_the_defaults_are_the_setting_of_the_paper():
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.1, 0.9])
-def test_inputs_follow_the_recursion_from_row_to_row_also_between_chunks(decay):
+def test_inputs_follow_the_recursion_from_row_to_row_even_between_chunks(decay):
     """The shock x_t+1 - decay x_t is uniform in [-1, 1] and independent of the past."""
     X, _ = StateSpace(d=10, decay=decay, seed=1).take(T)
     shocks = X[1:] - decay * X[:-1]

@@ -50,7 +50,7 @@ def _warn(learner: Learner, kind: str, words: str) -> None:
 def short_memory(learner: Learner) -> str:
     """A warning if the learner, or one within it, forgets rows before they determine its weights.
 
-    Whether it does depends on the rows. Until there are twice as many as weights, the warning is about a risk.
+    Whether it does depends on the rows. Until there are twice as many rows as weights, the warning is about a risk.
     """
     forgetful = _forgetful(learner)
     if forgetful is None:

@@ -83,7 +83,7 @@ def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> 
 
 
 def tickets_of_text_are_rows_learned(learner: Learner) -> None:
-    """Telling a ticket equals learning its row, also after a round trip through bytes once the features are known."""
+    """Telling a ticket equals learning its row, even after a round trip through bytes once the features are known."""
     columns, y = _columns()
     rows = _rows(columns)
     by_row, by_ticket = (looped(fresh(learner), rows, y)[0] for _ in range(2))

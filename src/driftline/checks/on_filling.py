@@ -58,7 +58,7 @@ def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
 
 
 def filled_tickets_are_rows_learned(learner: Learner) -> None:
-    """Telling a ticket equals learning its row, also after a round trip of ticket and model through bytes."""
+    """Telling a ticket equals learning its row, even after a round trip of ticket and model through bytes."""
     X, y = _holes()
     by_row, by_ticket = (looped(fresh(learner, missing="fill"), X, y)[0] for _ in range(2))
     with contextlib.suppress(ValueError):  # a function among the parameters

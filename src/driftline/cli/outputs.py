@@ -38,7 +38,7 @@ class OutputError(Exception):
 
 @dataclass(frozen=True)
 class Mark:
-    """Identifies an output when a run is resumed, also after it was moved.
+    """Identifies an output when a run is resumed, even if it was moved.
 
     Attributes:
         length: its length at the last save.

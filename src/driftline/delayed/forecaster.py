@@ -39,8 +39,8 @@ class Forecaster(model_file.Saved):
     keep their level at that step. Label lags, in :class:`~driftline.Auto` and :class:`~driftline.features.Lags`, count from
     the predicted row: "the same hour yesterday" means the same at every step.
 
-    For each step, learning a row costs one to four rows of the learner; ``run`` computes the steps in parallel. Before a
-    forecast, a copy of the model for step k learns the k - 1 latest labels, once for each new label.
+    For each step, learning a row costs one to four times as much as in ``run`` of the learner; ``run`` computes the steps in
+    parallel. Before a forecast, a copy of the model for step k learns the k - 1 latest labels, once for each new label.
 
     Args:
         learner: any regressor; each step gets an unfitted copy of it.

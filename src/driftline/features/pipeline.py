@@ -42,8 +42,8 @@ class Pipeline(MetaLearner):
     the short form.
 
     The learner learns a row from the same transformed values from which it predicted it. ``predict_one`` learns nothing;
-    ``learn_one`` transforms the row, then first the learner and then the transformers learn it. Transformers ignore rows
-    that are rejected or of weight 0; of a skipped row, :class:`~driftline.features.Lags` keeps the place. ``coef_`` and the
+    ``learn_one`` transforms the row, then first the learner and then the transformers learn it. Transformers ignore
+    rejected rows and rows of weight 0. A skipped row keeps its place in :class:`~driftline.features.Lags`. ``coef_`` and the
     certificate are the learner's and refer to transformed features; ``learner_.feature_names_in_`` has their names, if the
     rows have names. See :doc:`/features`.
 

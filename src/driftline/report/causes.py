@@ -111,7 +111,7 @@ def _few(facts: Facts, record: AlarmRecord) -> str:
     parts = [f"{which} {made} of the rise in the squared error."]
     for place, value, low, high in record.outside[:1].tolist():
         before = words.number(low, 3) if low == high else f"{words.number(low, 3)} to {words.number(high, 3)}"
-        parts.append(f"There, {facts.names[int(place)]} was {words.number(value, 3)}, before {before}.")
+        parts.append(f"In that row, {facts.names[int(place)]} was {words.number(value, 3)}; until then, it was {before}.")
     if few > 1:
         parts.append("The rows are outliers, or the model adapted within these rows to a change that lasts.")
     return " ".join(parts)

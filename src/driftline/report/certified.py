@@ -25,13 +25,13 @@ def certified(certificate: Mapping[str, Any]) -> list[str]:
     loss, comparator, bound = (certificate[name] for name in ("loss", "comparator", "bound"))
     found = [f"The squared errors add up to {words.number(loss)}."]
     if bound is not None:
-        share = f", of which this is {words.share(loss / bound)}" if bound > 0 else ""
+        share = f" (they are {words.share(loss / bound)} of that)" if bound > 0 else ""
         found.append(f"It is proven that they stay below {words.number(bound)}{share}.")
     if comparator is not None:
         found.append(f"The best weights in hindsight have a loss of {words.number(comparator)}, penalties included.")
     if bound is None:
         failed = [condition for condition, holds in certificate["conditions"].items() if not holds]
-        why = f": it would need that {words.listed(failed)}" if failed else ""
+        why = f": a bound would require that {words.listed(failed)}" if failed else ""
         found.append(f"No theorem bounds them for this learner on this stream{why}.")
     return found
 

@@ -51,7 +51,7 @@ class Source(Stream):
         return None
 
     def reseeded(self, seed: int) -> Self:
-        """The same kind of stream with other random numbers, also for its target."""
+        """The same kind of stream with other random numbers, for its target too."""
         seed = WHOLE.require(f"{type(self).__name__}.reseeded", "seed", seed)
         return dataclasses.replace(self, seed=seed)  # type: ignore[type-var]
 

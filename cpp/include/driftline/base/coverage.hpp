@@ -36,15 +36,16 @@ struct Coverage {
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
     std::uint32_t weight[bin_count] = {};
     std::uint32_t weight_of_zeros = 0;
-    Index first_key = 0;                      // of bin 0; see key_of
-    Index noted = 0;                          // scores
-    Index taken = 0;                          // of these, how many are taken in; never, if no intervals are needed
-    double waiting[most_waiting] = {};        // the others: score i is at i % most_waiting
-    Index late = 0;                           // labels that came between the last row's prediction and its label
-    Index origin = 0;                         // labels known when the last late row was predicted
-    Index batch = 0, last_batch = 0;          // rows predicted there whose labels have come; the same for the origin before
-    double largest_loss = 0;                  // of the rows whose labels came late
-    alignas(16) float debt[level_count] = {}; // late labels: misses in excess, known or expected of the intervals that wait
+    Index first_key = 0;               // of bin 0; see key_of
+    Index noted = 0;                   // scores
+    Index taken = 0;                   // of these, how many are taken in; never, if no intervals are needed
+    double waiting[most_waiting] = {}; // the others: score i is at i % most_waiting
+    Index late = 0;                    // labels that came between the last row's prediction and its label
+    Index origin = 0;                  // labels known when the last late row was predicted
+    Index batch = 0, last_batch = 0;   // rows predicted there whose labels have come; the same for the origin before
+    double largest_loss = 0;           // of the rows whose labels came late
+    alignas(16) float debt[level_count] =
+        {}; // late labels: excess misses, known ones and the expected ones of waiting intervals
 };
 
 // Where a level lies among the tracked levels: bound[at]^(1 - share) bound[at + 1]^share factor.

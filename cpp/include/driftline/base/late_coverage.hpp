@@ -1,8 +1,8 @@
 // The basis of an interval, kept until its label comes, and how labels that come late correct the coverage.
 //
-// Where labels come late, steps of a factor overshoot: the intervals issued meanwhile do not count yet. The bound is then
-// the quantile of another level, which would repay the misses in excess, and intervals that wait for their label count as
-// the misses expected of them.
+// With late labels, adjusting a factor overshoots, because intervals that still wait for their labels have not been scored.
+// Instead, the bound is the quantile of an adjusted level, chosen to repay the excess misses. A waiting interval counts as
+// its expected number of misses.
 #pragma once
 
 #include "driftline/base/coverage.hpp"
@@ -124,8 +124,8 @@ inline void count_in_batch(Coverage& c, Index labels) {
     c.batch += labels > 0;
 }
 
-// Replaces the misses expected of an interval by whether it was missed, and counts those expected of the latest one. In
-// batches, no interval waits when the next ones are issued, and only known misses count.
+// When a label arrives, replaces the expected misses of its interval by the outcome, 0 or 1, and adds those of the latest
+// interval. In batches, no interval waits when the next ones are issued, and only outcomes count.
 inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) {
     const double urgent = urgency(c);
     const bool batches = rows_at_once(c) > 1;
@@ -184,8 +184,8 @@ inline void repay_debts(Coverage& c) {
 
 // Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
 // does not count, unless the row was asked before the first label: its variance is then that of a model that had learned
-// nothing, and the larger of the two scores counts. For each label, an interval is taken to have been issued since the last
-// one.
+// nothing, and the larger of the two scores counts. Assumes that one interval is issued for
+// each label.
 inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     --c.noted;
     const double own = c.waiting[c.noted & (most_waiting - 1)];

@@ -69,9 +69,9 @@ template <class T> class AutoReplay {
         std::vector<LabelRange> ranges;    // before each row
         std::vector<double> records;       // of the team
     };
-    // Reads the rows that can form a block. It ends before a row that is not learned, whose action is returned, and a
-    // possible outlier is processed singly, and so is the row after an outlier. Scales change and snapshots are taken only
-    // after the last row of a block.
+    // Reads the rows that can form a block. A block ends before a row that is not learned; `action` says how to treat that
+    // row. A possible outlier, and the row after an outlier, are each processed alone. Scales change and snapshots are taken
+    // only after the last row of a block.
     void read_block(const Batch& batch, const Outputs& out, RowAction& action, Block& block) {
         Index most = 1;
         if (!m_.warm() && m_.inputs.label_memory.held == 0)

@@ -34,9 +34,9 @@ template <class T> DRIFTLINE_ONCE double add_information(SecondOrderState<T>& m,
     return value;
 }
 
-// Restores the prior if forgetting, or a reset, left less than least_prior of it: once in 2 log(least_prior) /
-// log(forgetting) rows. It is raised to the reciprocal of what was left before the row, which kept the share `keep` of it,
-// so that its logarithm has the mean 0 over a cycle; after a reset it is raised to 1. The weights follow.
+// Restores the prior if forgetting or a reset has reduced it below least_prior, which forgetting does every
+// 2 log(least_prior) / log(forgetting) rows. The row has multiplied it by `keep`: if the fraction p was left before, the
+// prior is restored to 1 / p, so that its logarithm averages 0 over a cycle; after a reset, to 1. The weights follow.
 template <class T> void raise_prior(SecondOrderState<T>& m, double keep, T* w, Index outputs) {
     Sums& sums = m.sums;
     if (!(sums.prior < least_prior))

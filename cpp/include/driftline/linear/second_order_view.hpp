@@ -109,9 +109,9 @@ template <class T> inline constexpr double resolution = sizeof(T) == 8 ? 1e16 : 
 
 // Forgetting lets D_j grow without bound while no row excites its direction u_j, and a row does not excite it if
 // f_j = u_j.x is only the rounding of its terms: such an f_j is set to 0. Directions that rows excite, however weakly, are
-// not capped, until the rounding of u_j itself would count as excitation: a row that does not reduce D_j by itself leaves at
-// most `resolution` times what a row as large as those terms would leave of it, or its start. Works on the stored copy of
-// the row; true if it capped something.
+// not capped, until the rounding of u_j itself would count as excitation: if a row does not reduce D_j, D_j is capped at
+// `resolution` rho / (sum of |u_ij x_i|)^2, or at its start if that is larger. Works on the stored copy of the row; true if
+// it capped something.
 template <class T> DRIFTLINE_ONCE bool hold_growth(SecondOrderState<T>& m, double watch) {
     const double share = rounding_share<T>(m.d);
     const double noise = m.policy.complement ? 1 : m.policy.noise;
