@@ -181,16 +181,22 @@ def table(found: list[Figures], title: str) -> Table:
     return Table(title, header, rows, f"Deviations in points. Windows of {WINDOW:,} rows: 3 points up to 24 late, then 5.")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parser_of(description: str | None) -> argparse.ArgumentParser:
+    """The options of both benchmarks of intervals."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with an INDEX.md that lists them"
     )
-    parser.add_argument("--late", type=int, nargs="+", default=LATE, metavar="K", help="delays of the labels, in rows")
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="NAME")
     parser.add_argument("--rows", type=int, metavar="N", help="use at most the first N rows of each stream")
     parser.add_argument("--seed", type=int, default=9000, help="seed of the generated streams")
     parser.add_argument("--json", type=Path, help="file for all figures")
+    return parser
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--late", type=int, nargs="+", default=LATE, metavar="K", help="delays of the labels, in rows")
     options = parser.parse_args()
     source = generated(options.seed) if options.data is None else auto_streams.files(options.data)
     found = [

@@ -6,18 +6,16 @@ is the share of labels inside the finite intervals, overall and in every window 
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 
 import driftline as dl
 from benchmarks import auto_streams
 from benchmarks.data import Array
-from benchmarks.intervals_late import LEARNERS, LEVELS, OVERALL, WINDOW, generated, in_a_window, worst_window
+from benchmarks.intervals_late import LEARNERS, LEVELS, OVERALL, WINDOW, generated, in_a_window, parser_of, worst_window
 from benchmarks.report import Cell, Table
 
 STEPS = 24
@@ -69,15 +67,7 @@ def table(found: list[Figures], title: str) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "data", type=Path, nargs="?", metavar="DIR", help="a folder of files, with an INDEX.md that lists them"
-    )
-    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS), metavar="NAME")
-    parser.add_argument("--rows", type=int, metavar="N", help="use at most the first N rows of each stream")
-    parser.add_argument("--seed", type=int, default=9000, help="seed of the generated streams")
-    parser.add_argument("--json", type=Path, help="file for all figures")
-    options = parser.parse_args()
+    options = parser_of(__doc__).parse_args()
     source = generated(options.seed) if options.data is None else auto_streams.files(options.data)
     found = [
         one

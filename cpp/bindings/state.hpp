@@ -12,6 +12,9 @@ namespace driftline::bindings {
 // five counts. Scores that wait are taken in first.
 inline constexpr Index coverage_size = 3 * level_count + bin_count + 8;
 
+// Between two readings of the bins, 64 misses multiply a bound by up to 1e9.
+inline constexpr double most_bound_saved = 1e10 * most_factor * most_score;
+
 inline nb::object copy_coverage(Coverage& c) {
     catch_up(c);
     double* to;

@@ -26,7 +26,8 @@ bool is_count(double value) { return value >= 0 && value < 9e15 && value == std:
 Asked asked_of(Vector numbers) {
     const double* from = numbers.data();
     const auto size = static_cast<Index>(numbers.shape(0));
-    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[5]);
+    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[5]) &&
+                from[5] <= from[1];
     for (Index i = 3; good && i < own_numbers + level_count; ++i)
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)

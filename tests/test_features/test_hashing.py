@@ -204,11 +204,22 @@ def test_a_ticket_is_the_prediction_and_is_learned_like_the_row(row):
         for each in (model, plain):
             each.learn_one({"size": t % 3, "colour": "blue"} if isinstance(row, dict) else [t % 3, 1.0, t % 5], t % 2)
     model = dl.from_bytes(model.to_bytes())
-    ticket = model.ask(row, ahead=1)
-    assert ticket.prediction == model.predict_one(row) == model.ask(row).prediction
-    model.tell(dl.Ticket.from_bytes(ticket.to_bytes()), 1.0)
-    plain.learn_one(row, 1.0)
-    require_same_state(model, plain, "the state")
+    for _ in range(2):
+        ticket = dl.Ticket.from_bytes(model.ask(row, ahead=1).to_bytes())
+        assert ticket.prediction == model.predict_one(row)
+        model.tell(ticket, 1.0)
+        plain.learn_one(row, 1.0)
+        require_same_state(model, plain, "the state")
+
+
+def test_a_text_and_a_feature_of_its_name_are_both_asked():
+    model = Hashing(8) | dl.RLS()
+    row = {"colour=red": 2.0, "colour": "red"}
+    model.learn_one(row, 1.0)
+    assert model.ask(row).prediction == model.ask(row).prediction == model.predict_one(row) != 0
+    pending = dl.Pending(model)
+    first = pending.predict_one("a", row)
+    assert dl.from_bytes(pending.to_bytes()).predict_one("a", row) == first
 
 
 def test_hashed_rows_can_be_forecast():

@@ -74,7 +74,7 @@ def run(
         return out, waiting
     guard = learner._guard
     with guard.transaction(learner) if undo else guard.claim(only=True):
-        if learner._core is None and learner.missing != FILL and learner._encodes:  # others begin with their first label
+        if learner._core is None and learner.missing != FILL and learner._encodes:  # a hashing pipeline reads rows itself
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
         if learner._runs_late_natively and not (len(x) == 1 and x.size and np.isfinite(x).all()):

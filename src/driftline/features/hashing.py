@@ -97,14 +97,15 @@ class Hashing(Transformer):
         return dense
 
     def unhashed(self, x: Any) -> Any:
-        """A copy of the row in numbers, with the same hashes: a text is a feature of its own."""
+        """A copy of a valid row, in numbers that have the same hashes: a text becomes a feature of its own."""
         x = inputs.named(x)
         if not isinstance(x, Mapping):
             return np.array(inputs.as_row(x, ""))
-        return {
-            f"{name}={value}" if isinstance(value, str) else name: 1.0 if isinstance(value, str) else value
-            for name, value in x.items()
-        }
+        numbers: dict[Name, float] = {}
+        for name, value in x.items():
+            key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, float(value))
+            numbers[key] = numbers.get(key, 0.0) + number
+        return numbers
 
     def table(self, X: Any, where: str) -> HashedTable:
         """Many rows, hashed block by block."""

@@ -295,7 +295,8 @@ class _Pipeline(Composite):
         """A ticket that contains the learner's own ticket for the transformed row."""
         row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
         parts = None if row is None else self.ask_each_member(row, ahead, kind)
-        return None if parts is None else parts[0].around(x, self.mark, parts)
+        kept = x if self._hashing is None or parts is None else self._hashing.unhashed(x)
+        return None if parts is None else parts[0].around(kept, self.mark, parts)
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""

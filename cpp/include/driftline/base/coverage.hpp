@@ -26,7 +26,6 @@ inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e280, least_factor = 1e-6, most_factor = 1e12;
-inline constexpr double most_bound_saved = 1e302; // between two readings of the bins, misses multiply a bound by up to 1e9
 
 // Scores are taken in a few at a time, which is faster; a power of two.
 inline constexpr Index most_waiting = 8;
