@@ -8,7 +8,7 @@ NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/inc
 # Tests and commands start Python hundreds of times: without compiled files each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals docs clean
+.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -81,12 +81,15 @@ rivals: .venv-rivals/ready .venv-capymoa/ready  ## the DFOP paper's rivals on th
 	if java -version 2> build/java.log; then .venv-capymoa/bin/python -m benchmarks.rivals $(DATA); else echo "CapyMOA needs Java, which is not here"; fi
 	.venv-rivals/bin/python -m benchmarks.rivals $(DATA) --gather
 
+papers: $(VENV)/core  ## recompute the papers' figures and tables in reproduced/; DATA=DIR has the files of some, QUICK=1 makes a smoke test
+	$(BIN)/python -m papers $(if $(DATA),--data $(DATA)) $(if $(QUICK),--quick)
+
 docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b doctest docs docs/_build/doctest
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove everything that the other targets created
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-spark build dist demo docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-spark build dist demo reproduced docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)

@@ -1,7 +1,7 @@
 """``python -m benchmarks.rivals DIR`` measures the methods that this environment has, on the files in DIR and on streams.
 
-``make rivals DATA=DIR`` does so in both environments, and gathers the results in ``src/driftline/reproduce/rivals.json``.
-``driftline reproduce dfop-table1``, ``-table4``, ``-fig1`` and ``-fig2`` show them with DFOP.
+``make rivals DATA=DIR`` does so in both environments, and gathers the results in ``papers/rivals.json``.
+``python -m papers dfop-table1``, ``-table4``, ``-fig1`` and ``-fig2`` show them with DFOP.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from benchmarks.data import Array
 from benchmarks.rivals.methods import CLASSIFICATION, Method, methods
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import subsets
-from driftline.reproduce.rivals import fingerprint
+from papers.rivals import fingerprint
 
 SUBSETS, LEAST = 10, 2
 WARM_UP = 60  # rows learned before the clock starts: code is compiled and loaded

@@ -10,10 +10,9 @@ from typing import Any
 from benchmarks import machine
 from benchmarks.rivals.methods import ORDER
 from driftline import streams
-from driftline.reproduce.dfop_fig1 import STAGES
-from driftline.reproduce.rivals import fingerprint, same
+from papers.dfop_fig1 import STAGES
+from papers.rivals import FILE, fingerprint, same
 
-FILE = Path(__file__).parents[2] / "src/driftline/reproduce/rivals.json"  # in the checkout, wherever driftline is installed
 ABOUT = ("origin", "words", "library")
 SCORES = ("subsets", "scores", "microseconds")
 

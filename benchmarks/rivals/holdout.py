@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.rivals import contest, dwm
 from benchmarks.rivals.methods import CLASSIFIERS
 from driftline import streams
-from driftline.reproduce.dfop_fig1 import EVERY, FRESH, REPEATS, STAGES
+from papers.dfop_fig1 import EVERY, FRESH, REPEATS, STAGES
 
 
 def run(keep: Path, seed: int = 0) -> None:

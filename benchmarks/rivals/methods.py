@@ -21,7 +21,7 @@ from benchmarks.rivals import (
     svm,
 )
 from benchmarks.rivals.ours import Run
-from driftline.reproduce.rivals import BASELINE, CLASSIFICATION, OURS, PAPER, REGRESSION, TODAY
+from papers.rivals import BASELINE, CLASSIFICATION, OURS, PAPER, REGRESSION, TODAY
 
 
 class Method(NamedTuple):

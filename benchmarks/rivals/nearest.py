@@ -1,4 +1,4 @@
-"""1NN-win: the label of the nearest row of a window, :class:`driftline.reproduce.dfop_rivals.NearestInWindow` compiled."""
+"""1NN-win: the label of the nearest row of a window, :class:`papers.dfop_rivals.NearestInWindow` compiled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.data import Array
 from benchmarks.rivals.compiled import compiled
-from driftline.reproduce.dfop_contest import WINDOW
+from papers.dfop_contest import WINDOW
 
 
 def predictions(X: Array, y: Array, seed: int) -> Array:

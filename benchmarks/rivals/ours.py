@@ -13,9 +13,9 @@ import numpy as np
 
 import driftline as dl
 from benchmarks.data import Array
-from driftline.reproduce.dfop_contest import PRIOR, dfop_at
-from driftline.reproduce.dfop_data import rate_of
-from driftline.reproduce.dfop_table4 import RATES, TUNED_ON
+from papers.dfop_contest import PRIOR, dfop_at
+from papers.dfop_data import rate_of
+from papers.dfop_table4 import RATES, TUNED_ON
 
 Run = Callable[[Array, Array, int], Array]
 Make = Callable[[], dl.Learner]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.data import Array
-from driftline.reproduce.dfop_contest import WINDOW
+from papers.dfop_contest import WINDOW
 
 EVERY, FIXED, WINDOWS, STEPS = 10, 4, (1, 2, 4, 8, 16), 20_000
 

@@ -35,7 +35,6 @@ COMMANDS = {
     "a model": "inspect model.drift --json",
     "a contest": "compare a.csv -t load --models rls --json",
     "learners": "models",
-    "targets": "reproduce --list",
     "help": "--help",
     "a command's help": "run --help",
     "the version": "--version",
@@ -61,7 +60,7 @@ def test_a_closed_standard_output_gives_one_line_and_an_exit_code(folder, what):
     require_one_line(shell(folder, f"{COMMANDS[what]} >&-"), "Bad file descriptor")
 
 
-@pytest.mark.parametrize("what", ["a summary", "predictions", "learners", "targets", "a model"])
+@pytest.mark.parametrize("what", ["a summary", "predictions", "learners", "a model"])
 def test_a_broken_pipe_gives_one_line_and_an_exit_code(folder, what):
     require_one_line(shell(folder, f"{COMMANDS[what]} | true"), "Broken pipe")
 

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.rivals import contest, gathering, holdout
 from benchmarks.rivals.methods import CLASSIFICATION, ORDER, REGRESSION, Method
 from driftline.evaluate import subsets
-from driftline.reproduce.rivals import PAPER, Rivals, fingerprint
+from papers.rivals import PAPER, Rivals, fingerprint
 
 
 def last_label(X, y, seed):

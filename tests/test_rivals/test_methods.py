@@ -22,7 +22,7 @@ from benchmarks.rivals import (
 )
 from benchmarks.rivals.contest import MODULES
 from benchmarks.rivals.methods import CLASSIFICATION, ORDER, REGRESSION, methods
-from driftline.reproduce.dfop_rivals import NearestInWindow
+from papers.dfop_rivals import NearestInWindow
 
 from . import plain
 

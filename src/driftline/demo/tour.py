@@ -5,17 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 from driftline.cli import main
 from driftline.cli.locks import locked
 from driftline.cli.standard_output import say
 from driftline.demo import demand
-from driftline.errors import missing_extra
 
 COMING = {"next_hour.csv": 1, "next_day.csv": 24}  # files of the rows after the stream, and their numbers of rows
-REPRODUCED = "A table of a paper, recomputed."
 
 
 def steps(folder: Path) -> list[tuple[str, str]]:
@@ -27,12 +24,9 @@ def steps(folder: Path) -> list[tuple[str, str]]:
         "predictions.csv",
         "steps.drift",
         "forecast.csv",
-        "reproduced",
         *COMING,
     )
-    source, state, report, out, forecaster, forecast, reproduced, hour, day = (
-        shlex.quote(str(folder / name)) for name in names
-    )
+    source, state, report, out, forecaster, forecast, hour, day = (shlex.quote(str(folder / name)) for name in names)
     columns = "--target demand --time time"
     run = f"run {source} {columns} --level 0.9 --out {out} --state {state} --report {report}"
     return [
@@ -47,7 +41,6 @@ def steps(folder: Path) -> list[tuple[str, str]]:
         ("Forecast the next day, from the weather expected then.", f"forecast {forecaster} {day} --out {forecast}"),
         ("Other learners on the same file.", f"compare {source} {columns} --models auto,kalman,rls,ridge"),
         ("One of them, with its parameters.", "models kalman"),
-        *([(REPRODUCED, f"reproduce bounds-table4-1 --quick --out {reproduced}")] if find_spec("matplotlib") else []),
     ]
 
 
@@ -75,5 +68,3 @@ def _run_commands(folder: Path, source: Path) -> None:
         except SystemExit as end:
             if end.code not in (None, 0):
                 raise
-    if not find_spec("matplotlib"):
-        say(f"\n# {REPRODUCED} Left out: {missing_extra('its picture needs', 'matplotlib', 'plot')}")
