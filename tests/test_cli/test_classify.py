@@ -170,3 +170,9 @@ def test_tune_gives_the_error_rates_of_a_sweep(capsys, forest, tmp_path):
     assert code == 0
     assert "Best for driftline run: --task classify --model rls -s forgetting=" in out
     assert "error rate" in picture.read_text()
+
+
+def test_a_file_without_any_class_is_refused_as_one_without_any_number_is(capsys, tmp_path):
+    (tmp_path / "a.csv").write_text("x,c\n1,\n2,\n")
+    code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "c", "--task", "classify", "-m", "rls")
+    assert (code, "column 'c': no row has a target" in err) == (1, True)

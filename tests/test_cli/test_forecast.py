@@ -10,7 +10,7 @@ import pytest
 import driftline as dl
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import mixed, write
-from tests.test_evaluate.test_scorer import one_season_ago
+from tests.test_evaluate.test_scores import one_season_ago
 
 STEPS = 4
 

@@ -8,7 +8,7 @@ import pytest
 
 import driftline as dl
 from driftline import evaluate
-from tests.test_evaluate.test_scorer import one_season_ago
+from tests.test_evaluate.test_scores import one_season_ago
 
 STEPS = 3
 

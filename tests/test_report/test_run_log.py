@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import _core
-from driftline.cli.scoring import figures, make_scorer
+from driftline.cli.scoring import make_score
 from driftline.report import RunLog, charts, hindsight
 from driftline.report.charts import predictions
 from driftline.report.facts import Facts
@@ -110,9 +110,9 @@ def test_rows_before_the_first_known_label_do_not_count(delay):
     drawn = predictions(facts)
     assert not np.isfinite(drawn.lines[1].values[:begin]).any()
     assert drawn.lines[1].values[begin:] == pytest.approx(run.predictions[begin:])
-    scorer = make_scorer(delay, 0.9)
-    scorer.add(y, run.predictions, (run.lower, run.upper), lambda: np.ones(40, dtype=bool))
-    found = figures(scorer)
+    score = make_score(delay, 0.9)
+    score.add(run, y)
+    found = score.figures()
     assert found["rmse"] == pytest.approx(facts.errors["model"], rel=1e-12)
     assert found["last_value_rmse"] == pytest.approx(facts.errors["last"], rel=1e-12)
     assert found["running_mean_rmse"] == pytest.approx(facts.errors["mean"], rel=1e-12)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from driftline.base.learner import Learner
-from driftline.cli.class_baselines import ClassBaselines
-from driftline.cli.scoring import add_run, figures, make_class_scorer
+from driftline.cli.scoring import make_class_score
 from driftline.cli.tasks import Columns, Following, as_written, beginning
+from driftline.evaluate.baselines import OF_CLASSES
+from driftline.evaluate.metrics import BASELINE_ACCURACIES
 from driftline.files import Block
 
 
@@ -21,8 +20,7 @@ class Classifying(Following):
 
     def __init__(self, model: Learner, delay: int) -> None:
         super().__init__(model, delay, None, None)
-        self.score = make_class_scorer()
-        self._baselines = ClassBaselines(delay)
+        self.score = make_class_score(delay)
 
     @property
     def title(self) -> str:
@@ -33,30 +31,14 @@ class Classifying(Following):
         """Predicts and learns the rows."""
         assert block.y is not None
         run = self.follower.step(block)
-        add_run(self.score, run, block)
-        self._baselines.add(block.y)
+        self.score.add(run, block.y)
         return {**beginning(block), "prediction": as_written(run.predictions)}
-
-    def baseline_accuracies(self) -> dict[str, float | None]:
-        """The accuracies of the baselines."""
-        return {f"accuracy of the {name}": value for name, value in self._baselines.accuracies().items()}
 
     def in_words(self) -> list[str]:
         """The accuracy of the classifier and of the baselines."""
-        own = figures(self.score)["accuracy"]
-        if own is None:
+        own = self.figures
+        if own["accuracy"] is None:
             return []
-        shown = [
-            f"{words.removeprefix('accuracy of ')}: {100 * (value or 0):.1f} %"
-            for words, value in self.baseline_accuracies().items()
-        ]
-        return [f"accuracy {100 * own:.1f} % of the classes", *(f"  {each}" for each in shown)]
-
-    def state(self) -> dict[str, dict[str, Any]]:
-        """Sums, and the rows that wait for their classes."""
-        return {**super().state(), **self._baselines.state()}
-
-    def restore(self, parts: dict[str, dict[str, Any]]) -> None:
-        """Restores what :meth:`state` returned."""
-        super().restore(parts)
-        self._baselines.restore(parts)
+        beside = [(kind.title, own[BASELINE_ACCURACIES[name]]) for name, kind in OF_CLASSES.items()]
+        shown = [f"  the {title}: {100 * (value or 0):.1f} %" for title, value in beside]
+        return [f"accuracy {100 * own['accuracy']:.1f} % of the classes", *shown]

@@ -12,10 +12,10 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.cli.measures import Errors, Measure, WrongClasses
-from driftline.cli.scoring import figures, standing
+from driftline.cli.scoring import standing
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress, Table
-from driftline.evaluate.scorer import Scorer
+from driftline.evaluate.scores import Score
 from driftline.evaluate.stretches import LossesByStretch, holm
 from driftline.files import Block, DataError, Follower, Options, Rows
 from driftline.files.options import CLASSIFY
@@ -32,7 +32,7 @@ class Competitor:
     model: Learner
     follower: Follower
     measure: Measure
-    score: Scorer
+    score: Score
     seconds: float = 0.0
     failure: DataError | None = None
 
@@ -46,13 +46,15 @@ class Competitor:
                 self.failure = error
             else:
                 self.seconds += perf_counter() - began
-                return self.measure.add(self.score, run, block)
+                assert block.y is not None
+                self.score.add(run, block.y)
+                return self.measure.losses(run, block)
         return np.zeros(len(block))
 
     @property
     def loss(self) -> float:
         """The loss that ranks it; infinite if there is nothing to measure."""
-        found = self.measure.loss(figures(self.score))
+        found = self.measure.loss(self.score.figures())
         return math.inf if self.failure is not None or found is None else found
 
 
@@ -99,11 +101,11 @@ class ComparisonResult:
         measure, entries, p_values = self.entries[0].measure, self.ranked(), self.p_values()
         rows: list[list[Any]] = []
         for entry in entries:
-            cells = [None] * len(measure.columns) if entry.failure else measure.cells(figures(entry.score))
+            cells = [None] * len(measure.columns) if entry.failure else measure.cells(entry.score.figures())
             rows.append([entry.name, *cells, p_values.get(entry.name), round(entry.seconds, 3)])
         sound = next((entry for entry in entries if not entry.failure), None)
         if sound is not None:
-            rows += [[f"({name})", *cells, None, None] for name, cells in measure.baselines(figures(sound.score))]
+            rows += [[f"({name})", *cells, None, None] for name, cells in measure.baselines(sound.score.figures())]
         columns = ("model", *measure.columns, "p against the best", "seconds")
         return Table(columns, rows, caption=f"{self.source}: {self.rows:,} rows")
 
@@ -113,14 +115,13 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     rows = Rows(source, options)
     measure = WrongClasses(delay) if options.task == CLASSIFY else Errors(delay)
     entries = [
-        Competitor(name, model, Follower(model, delay=delay), measure, measure.scorer()) for name, model in models.items()
+        Competitor(name, model, Follower(model, delay=delay), measure, measure.score()) for name, model in models.items()
     ]
     first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # reported at the end
         for block in rows:
             losses.add(np.column_stack([entry.step(block) for entry in entries]))
-            measure.see(block)
             done += len(block)
             bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))
     if not done:

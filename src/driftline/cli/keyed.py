@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.scoring import add_run, make_plain_scorer
+from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
 from driftline.files import Block, Options, Rows
@@ -41,7 +41,7 @@ class Keyed(Task):
     least_rows = 16_384  # each call first copies the models of all its keys
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, make_plain_scorer(level), None)
+        super().__init__(model, make_given_score([], level), None)
         self.options, self.level, self.log = options, level, log
         self._words: list[str] = []
 
@@ -83,7 +83,7 @@ class Keyed(Task):
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]
-        add_run(self.score, run, block)
+        self.score.add(run, block.y)
         self.log.add(run.slots, block.y, run.predictions, run.alarms, block.start)
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.id_baselines import IdBaselines
-from driftline.cli.scoring import make_plain_scorer
+from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
-from driftline.evaluate.scorer import every_row
+from driftline.evaluate.baselines import BaselinesById
+from driftline.evaluate.scores import Predicted
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
@@ -31,18 +31,13 @@ class Matching(Task):
     """
 
     def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
-        super().__init__(model, make_plain_scorer(level), None)
+        super().__init__(model, make_given_score(BaselinesById.names, level), None)
         self.level, self.labels = level, labels
         self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
-        self._baselines = IdBaselines()
+        self._baselines = BaselinesById()
         self._latest = -math.inf  # time of the last row
         self.learned = 0  # labels so far
         self.held = 0  # labels that wait for a later row
-
-    @property
-    def figures(self) -> dict[str, float | None]:
-        """The figures of the predictions, and of baselines that knew the same labels."""
-        return super().figures | self._baselines.figures()
 
     @property
     def learner(self) -> Learner:
@@ -133,8 +128,8 @@ class Matching(Task):
         if self._told:
             y, predicted, lower, upper, *beside = np.array(self._told).T
             self._told = []
-            self._baselines.add(y, beside)
-            self.score.add(y, predicted, None if self.level is None else (lower, upper), every_row)
+            outputs = Predicted(predicted) if self.level is None else Predicted(predicted, lower, upper)
+            self.score.add(outputs, y, baselines=dict(zip(BaselinesById.names, beside, strict=True)))
 
     def _columns(self, answers: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
         rows = [row for row, *_ in answers]
@@ -152,12 +147,12 @@ class Matching(Task):
         """Sums, and the position in the label file."""
         labels = {} if self.labels is None else {"labels": self.labels.state()}
         own = {"latest": self._latest, "learned": self.learned, "times": None if self.labels is None else self.labels.kind}
-        return {"score": self.score.state(), "matching": own, **self._baselines.state(), **labels}
+        return {"score": self.score.state(), "matching": own, "baselines": self._baselines.state(), **labels}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
-        self._baselines.restore(parts, self.model)
+        self._baselines.restore(parts["baselines"], self.model)
         own = parts["matching"]
         self._latest, self.learned = float(own["latest"]), int(own["learned"])
         if self.labels is not None:

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from driftline.base.run import Run
-from driftline.cli.class_baselines import ClassBaselines
-from driftline.cli.scoring import add_run, figures, make_class_scorer, make_scorer, r2_in_words
-from driftline.evaluate.baselines import BASELINES, LastValue
-from driftline.evaluate.metrics import BASELINE_ERRORS
-from driftline.evaluate.scorer import Scorer
+from driftline.cli.scoring import make_class_score, make_score, r2_in_words
+from driftline.evaluate.baselines import BASELINES, OF_CLASSES, LastValue
+from driftline.evaluate.metrics import BASELINE_ACCURACIES, BASELINE_ERRORS
+from driftline.evaluate.scores import Score
 from driftline.evaluate.tables import Cell, Value
 from driftline.files import Block
 from driftline.tables.inputs import Array
@@ -33,12 +32,12 @@ class Measure(ABC):
         self.delay = delay
 
     @abstractmethod
-    def scorer(self) -> Scorer:
-        """A scorer for one learner."""
+    def score(self) -> Score:
+        """An empty score for one learner."""
 
     @abstractmethod
-    def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """Scores a learner's rows; returns the loss of each."""
+    def losses(self, run: Run, block: Block) -> Array:
+        """The loss of each row."""
 
     @abstractmethod
     def loss(self, own: Figures) -> float | None:
@@ -56,22 +55,18 @@ class Measure(ABC):
     def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
         """The simple baselines, each with its name and its figures under ``columns``."""
 
-    def see(self, block: Block) -> None:  # noqa: B027 - most have nothing to do
-        """Sees the labels of a block, once for all learners."""
-
 
 class Errors(Measure):
     """Root mean squared errors of numbers."""
 
     columns = ("rmse", "mae", "r2", "rmse / last value's")
 
-    def scorer(self) -> Scorer:
-        """A scorer with baselines."""
-        return make_scorer(self.delay)
+    def score(self) -> Score:
+        """A score of numbers."""
+        return make_score(self.delay)
 
-    def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """Scores a learner's rows; returns their squared errors."""
-        add_run(score, run, block)
+    def losses(self, run: Run, block: Block) -> Array:
+        """Squared errors."""
         return run.losses
 
     def loss(self, own: Figures) -> float | None:
@@ -97,28 +92,18 @@ class WrongClasses(Measure):
 
     columns = ("accuracy", "error rate")
 
-    def __init__(self, delay: int) -> None:
-        super().__init__(delay)
-        self._baselines = ClassBaselines(delay)
+    def score(self) -> Score:
+        """A score of classes."""
+        return make_class_score(self.delay)
 
-    def scorer(self) -> Scorer:
-        """A scorer of classes."""
-        return make_class_scorer()
-
-    def add(self, score: Scorer, run: Run, block: Block) -> Array:
-        """Scores rows; returns 1 for a wrong class, 0 for a correct one, NaN without a class or a prediction."""
+    def losses(self, run: Run, block: Block) -> Array:
+        """1 for a wrong class, 0 for a correct one, NaN without a class or a prediction."""
         assert block.y is not None
-        add_run(score, run, block)
         known = np.array(
             [label is not None and predicted is not None for label, predicted in zip(block.y, run.predictions, strict=True)]
         )
         wrong: Array = np.where(known, run.predictions != block.y, np.nan).astype(np.float64)
         return wrong
-
-    def see(self, block: Block) -> None:
-        """Lets the baselines predict the classes."""
-        assert block.y is not None
-        self._baselines.add(block.y)
 
     def loss(self, own: Figures) -> float | None:
         """The error rate."""
@@ -134,7 +119,7 @@ class WrongClasses(Measure):
 
     def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
         """The most frequent class and the last one."""
-        return [(name, self.cells(figures(score))) for name, score in self._baselines.scores.items()]
+        return [(kind.title, self.cells({"accuracy": own[BASELINE_ACCURACIES[name]]})) for name, kind in OF_CLASSES.items()]
 
 
 def _r2(value: float | None) -> Value | Cell:

@@ -1,56 +1,41 @@
-"""Scores of predictions, and of baselines that need no model."""
+"""What the command line measures, and the words for it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from driftline.base.learner import Learner
-from driftline.base.run import Run
-from driftline.evaluate.baselines import BASELINES, Baselines
-from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineRMSE, Coverage
-from driftline.evaluate.scorer import Scorer, Settings, every_row
-from driftline.files import Block
+from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines
+from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineAccuracy, BaselineRMSE, Coverage
+from driftline.evaluate.scores import Score, Settings
 
 _FAR = 100  # times a baseline's error; beyond it the factor is not shown
-UNIT = 256  # rows summed at once; a state keeps at most this many
 
 
-def make_scorer(delay: int, level: float | None = None) -> Scorer:
-    """Measures the predictions of a run and its baselines, in totals that a state can keep."""
-    baselines = [BaselineRMSE(name) for name in BASELINES]
-    intervals = [] if level is None else [Coverage()]
-    settings = Settings((RMSE(), MAE(), R2(), *baselines, *intervals), points=0, unit=UNIT)
-    return Scorer(settings, baselines=Baselines(delay))
+def make_score(delay: int = 0, level: float | None = None) -> Score:
+    """Measures the predictions of numbers, and baselines that learn the labels of the same rows."""
+    return Score(_numbers(BASELINES, level), baselines=Baselines(delay))
 
 
-def make_plain_scorer(level: float | None = None) -> Scorer:
-    """The same without baselines, for labels that come in any order."""
-    intervals = [] if level is None else [Coverage()]
-    return Scorer(Settings((RMSE(), MAE(), R2(), *intervals), points=0, unit=UNIT))
+def make_given_score(baselines: Iterable[str], level: float | None = None) -> Score:
+    """The same with baselines whose predictions are given with the rows, because labels do not come in the order of rows."""
+    return Score(_numbers(baselines, level))
 
 
-def make_class_scorer() -> Scorer:
-    """Measures the share of classes predicted correctly."""
-    return Scorer(Settings((Accuracy(),), points=0, unit=UNIT), classes=True)
+def make_class_score(delay: int) -> Score:
+    """Measures the share of classes predicted correctly, by the model and by baselines."""
+    settings = Settings.totals([Accuracy(), *map(BaselineAccuracy, OF_CLASSES)])
+    return Score(settings, classes=True, baselines=Baselines(delay, OF_CLASSES))
 
 
-def figures(scorer: Scorer) -> dict[str, float | None]:
-    """The figures of a summary, by name; None if there is nothing to measure."""
-    totals = scorer.totals()
-    totals.setdefault("coverage", math.nan)
-    return {name: None if math.isnan(value) else value for name, value in totals.items()}
+def _numbers(baselines: Iterable[str], level: float | None) -> Settings:
+    return Settings.totals([RMSE(), MAE(), R2(), *map(BaselineRMSE, baselines), *([] if level is None else [Coverage()])])
 
 
-def add_run(scorer: Scorer, run: Run, block: Block) -> None:
-    """Scores the run of a block. Rows without a prediction, because a feature is missing, are skipped."""
-    assert block.y is not None
-    ends = None if run.lower is None or run.upper is None else (run.lower, run.upper)
-    scorer.add(block.y, run.predictions, ends, every_row)
-
-
-def standing(scorer: Scorer, model: Learner) -> str:
+def standing(score: Score, model: Learner) -> str:
     """The current error and memory, for the progress bar."""
-    totals, memory = scorer.totals(), model._memory() if model._core is not None else None
+    totals, memory = score.totals(), model._memory() if model._core is not None else None
     name, value = next(iter(totals.items()))
     words = [] if math.isnan(value) else [f"{'error' if name == 'rmse' else name} {value:.4g}"]
     return "  ".join(words if memory is None else [*words, f"memory {memory:,.0f} rows"])

@@ -124,7 +124,6 @@ def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
         **finite(task.figures),
         "season_rows": task.score.season,
         **({"steps": steps} if steps else {}),
-        **(task.baseline_accuracies() if isinstance(task, Classifying) else {}),
         **(_matched(task) if isinstance(task, Matching) else {}),
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": result.resumed_at,

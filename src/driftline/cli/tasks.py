@@ -12,10 +12,10 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.base.stability import concerns
-from driftline.cli.scoring import add_run, figures, make_scorer
+from driftline.cli.scoring import make_score
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
-from driftline.evaluate.scorer import Scorer, every_row
+from driftline.evaluate.scores import Predicted, Score
 from driftline.files import Block, Encoder, Follower, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, joined
@@ -40,7 +40,7 @@ class Task(ABC):
 
     least_rows = 64
 
-    def __init__(self, model: Any, score: Scorer, run_log: RunLog | None) -> None:
+    def __init__(self, model: Any, score: Score, run_log: RunLog | None) -> None:
         self.model, self.score, self.run_log = model, score, run_log
 
     @property
@@ -56,7 +56,7 @@ class Task(ABC):
     @property
     def figures(self) -> dict[str, float | None]:
         """The figures of the summary, by name."""
-        return figures(self.score)
+        return self.score.figures()
 
     @property
     def by_step(self) -> list[dict[str, float | None]]:
@@ -106,7 +106,7 @@ class Following(Task):
     """Predicts each row, then learns the row whose label has arrived."""
 
     def __init__(self, model: Learner, delay: int, level: float | None, run_log: RunLog | None) -> None:
-        super().__init__(model, make_scorer(delay, level), run_log)
+        super().__init__(model, make_score(delay, level), run_log)
         self.follower = Follower(model, delay=delay, level=level)
 
     @property
@@ -124,7 +124,8 @@ class Following(Task):
             self._tell_report(stretch.run, stretch.X, stretch.y, block, stretch.times)
             runs.append(stretch.run)
         run = joined(runs)
-        add_run(self.score, run, block)
+        assert block.y is not None
+        self.score.add(run, block.y)
         columns = {**beginning(block), "prediction": run.predictions}
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
@@ -159,7 +160,7 @@ class Forecasting(Task):
         level: float | None,
         run_log: RunLog | None,
     ) -> None:
-        self.scores = [make_scorer(step, level) for step in range(model.steps)]
+        self.scores = [make_score(step, level) for step in range(model.steps)]
         super().__init__(model, self.scores[0], run_log)
         self.encoder, self.known, self.level = encoder, known, level
 
@@ -177,7 +178,7 @@ class Forecasting(Task):
     @property
     def by_step(self) -> list[dict[str, float | None]]:
         """The figures at each step."""
-        return [figures(score) for score in self.scores]
+        return [score.figures() for score in self.scores]
 
     def warnings(self) -> list[str]:
         """Warnings about the models of all steps, without repetitions."""
@@ -201,7 +202,7 @@ class Forecasting(Task):
         by_step = zip(*(np.concatenate(values).T for values in zip(*parts, strict=True)), strict=True)
         for step, (score, (predicted, lower, upper)) in enumerate(zip(self.scores, by_step, strict=True)):
             columns |= {f"prediction_{step + 1}": predicted, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
-            score.add(block.y, predicted, (lower, upper), every_row, int(early[step]))
+            score.add(Predicted(predicted, lower, upper), block.y, early=int(early[step]))
         return columns
 
     def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:

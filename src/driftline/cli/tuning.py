@@ -14,7 +14,6 @@ from driftline.base.learner import Learner
 from driftline.cli.arguments import for_task, make_model, regressor, require_parameter, value_of
 from driftline.cli.comparing import LEVEL, ComparisonResult, Competitor
 from driftline.cli.measures import WrongClasses
-from driftline.cli.scoring import figures
 from driftline.evaluate.grid import Params, settings_of
 from driftline.evaluate.sweep import Sweep
 from driftline.evaluate.tables import Cell, Table
@@ -128,7 +127,7 @@ class Tuning:
                 values = [Cell(setting[name], str(setting[name])) for name in names]
             else:
                 continue
-            own = [None] * FIGURES if entry.failure else entry.measure.cells(figures(entry.score))[:FIGURES]
+            own = [None] * FIGURES if entry.failure else entry.measure.cells(entry.score.figures())[:FIGURES]
             model = AUTO if setting is None else self.model
             lines.append([model, *values, *own, p_values.get(entry.name), round(entry.seconds, 3)])
         caption = f"{self.comparison.source}: {self.comparison.rows:,} rows, {len(self.settings):,} settings of {self.model}"

@@ -10,7 +10,7 @@ from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.score import score
-from driftline.evaluate.scorer import Curve
+from driftline.evaluate.scores import Curve
 from driftline.evaluate.statistics import (
     PairedTest,
     Ranks,

@@ -1,9 +1,11 @@
-"""Baselines without a model: the last label, the mean of the labels so far, and the label one season ago."""
+"""Baselines without a model, made from the labels so far: for numbers, and for classes."""
 
 from __future__ import annotations
 
+import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,10 +30,20 @@ class Baseline(ABC):
 
     @abstractmethod
     def after(self, labels: Array) -> Array:
-        """The predictions before the first of these labels arrives, and after each; NaN while none is known.
+        """The predictions before the first of these labels arrives, and after each; unknown while no label is known.
 
-        Labels that are not finite are ignored. The result has one entry more than ``labels``.
+        Unknown labels are ignored: numbers that are not finite, and classes that are None. The result has one entry more
+        than ``labels``.
         """
+
+    def state(self) -> dict[str, Any]:
+        """Arrays and plain values from which :meth:`restore` continues exactly."""
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores what :meth:`state` returned."""
+        for name, value in vars(self).items():
+            setattr(self, name, np.array(state[name]) if isinstance(value, np.ndarray) else type(value)(state[name]))
 
 
 class LastValue(Baseline):
@@ -134,7 +146,73 @@ class OneSeasonAgo(Baseline):
         return season
 
 
+class MostFrequentClass(Baseline):
+    """The most frequent class so far."""
+
+    name, title = "most_frequent_class", "most frequent class"
+
+    def __init__(self, delay: int = 0) -> None:
+        super().__init__(delay)
+        self.counts: dict[Any, int] = {}
+
+    def after(self, labels: Array) -> Array:
+        """The most frequent known class, each time; the earliest of several."""
+        return _each(labels, self._learn)
+
+    def _learn(self, label: Any) -> Any:
+        if label is not None:
+            self.counts[label] = self.counts.get(label, 0) + 1
+        return max(self.counts, key=self.counts.__getitem__, default=None)
+
+    def state(self) -> dict[str, Any]:
+        """The counts as text, which keeps the types of the classes."""
+        return {"counts": json.dumps(list(self.counts.items()))}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores what :meth:`state` returned."""
+        self.counts = dict(json.loads(state["counts"]))
+
+
+class LastClass(Baseline):
+    """The last class."""
+
+    name, title = "last_class", "last class"
+
+    def __init__(self, delay: int = 0) -> None:
+        super().__init__(delay)
+        self.value: Any = None
+
+    def after(self, labels: Array) -> Array:
+        """The last known class, each time."""
+        return _each(labels, self._learn)
+
+    def _learn(self, label: Any) -> Any:
+        if label is not None:
+            self.value = label
+        return self.value
+
+    def state(self) -> dict[str, Any]:
+        """The class as text, which keeps its type."""
+        return {"value": json.dumps(self.value)}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores what :meth:`state` returned."""
+        self.value = json.loads(state["value"])
+
+
+def _each(labels: Array, learn: Callable[[Any], Any]) -> Array:
+    return as_classes([learn(None), *map(learn, labels)])
+
+
 BASELINES: dict[str, type[Baseline]] = {kind.name: kind for kind in (LastValue, RunningMean, OneSeasonAgo)}
+OF_CLASSES: dict[str, type[Baseline]] = {kind.name: kind for kind in (MostFrequentClass, LastClass)}
+
+
+def is_unknown(values: Array) -> Array:
+    """Which labels or predictions are unknown: NaN for numbers, None for classes."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    return np.array([value is None for value in values.tolist()], dtype=bool)
 
 
 class LateLabels:
@@ -150,7 +228,7 @@ class LateLabels:
 
     def arrived(self, y: Array) -> tuple[Array, Array]:
         """The labels that arrive during a block with labels ``y``, and how many have arrived before each row."""
-        labels = np.concatenate([self.waiting, y])
+        labels = np.concatenate([self.waiting, y]) if len(self.waiting) else y
         count = max(0, len(labels) - self.delay)
         before = np.maximum(len(self.waiting) - self.delay + np.arange(len(y)), 0)
         self.waiting = labels[count:].copy()
@@ -162,37 +240,84 @@ class Baselines:
 
     Args:
         delay: how many rows late labels arrive.
+        kinds: the baselines, by name.
 
     >>> {name: values.tolist() for name, values in Baselines().predict(np.array([1.0, 3.0, 8.0])).items()}
     {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0], 'season': [nan, 1.0, 3.0]}
     """
 
-    def __init__(self, delay: int = 0) -> None:
+    def __init__(self, delay: int = 0, kinds: Mapping[str, type[Baseline]] = BASELINES) -> None:
+        self.kinds = kinds
         self.labels = LateLabels(delay)
-        self.known = {name: kind(delay) for name, kind in BASELINES.items()}
+        self.known = {name: kind(delay) for name, kind in kinds.items()}
+        self.any_label = False  # whether there was a label, arrived or not
 
     def predict(self, y: Array) -> dict[str, Array]:
-        """Each baseline's predictions for the rows with labels ``y``; NaN while no label is known."""
+        """Each baseline's predictions for the rows with labels ``y``; unknown while no label is known."""
+        self.any_label = self.any_label or not is_unknown(y).all()
         labels, before = self.labels.arrived(y)
         return {name: baseline.after(labels)[before] for name, baseline in self.known.items()}
 
-    @property
-    def any_label(self) -> bool:
-        """Whether there was a label, arrived or not."""
-        return bool(np.isfinite([self.known[LastValue.name].after(np.empty(0))[0], *self.labels.waiting]).any())
-
     def state(self) -> dict[str, Any]:
-        """Arrays and plain numbers from which :meth:`restored` continues exactly."""
-        plain = {f"{name}.{key}": value for name, baseline in self.known.items() for key, value in vars(baseline).items()}
-        return {"delay": self.labels.delay, "waiting": self.labels.waiting, **plain}
+        """Arrays and plain values from which :meth:`restored` continues exactly."""
+        plain = {f"{name}.{key}": value for name, known in self.known.items() for key, value in known.state().items()}
+        waiting = self.labels.waiting
+        text = {} if waiting.dtype != object else {"waiting": json.dumps(waiting.tolist())}
+        return {"delay": self.labels.delay, "any_label": self.any_label, "waiting": waiting, **text, **plain}
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Baselines:
+    def restored(cls, state: Mapping[str, Any], kinds: Mapping[str, type[Baseline]] = BASELINES) -> Baselines:
         """Restores what :meth:`state` returned."""
-        baselines = cls(int(state["delay"]))
-        baselines.labels.waiting = np.array(state["waiting"])
-        for name, baseline in baselines.known.items():
-            for key, value in vars(baseline).items():
-                kept = state[f"{name}.{key}"]
-                setattr(baseline, key, np.array(kept) if isinstance(value, np.ndarray) else type(value)(kept))
+        baselines = cls(int(state["delay"]), kinds)
+        baselines.any_label, waiting = bool(state["any_label"]), state["waiting"]
+        baselines.labels.waiting = as_classes(json.loads(waiting)) if isinstance(waiting, str) else np.array(waiting)
+        for name, known in baselines.known.items():
+            own = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
+            known.restore(own)
         return baselines
+
+
+class BaselinesById:
+    """Predicts rows that wait, by the last label and the mean of all labels known when they came.
+
+    There is no seasonal value: ids have no order, so no season.
+    """
+
+    names = (LastValue.name, RunningMean.name)
+
+    def __init__(self) -> None:
+        self._last, self._total, self._count = math.nan, 0.0, 0
+        self._waiting: dict[str, tuple[float, float]] = {}  # the predictions, by id
+
+    def ask(self, key: str) -> None:
+        """Predicts a row, which then waits."""
+        self._waiting[key] = (self._last, self._total / self._count if self._count else math.nan)
+
+    def tell(self, key: str, label: float) -> tuple[float, float]:
+        """Learns a label; returns the predictions of its row."""
+        self._last, self._total, self._count = label, self._total + label, self._count + 1
+        return self._waiting.pop(key)
+
+    def keep(self, ids: Collection[str]) -> None:
+        """Forgets rows that were dropped; ``ids`` are those that still wait."""
+        if len(ids) < len(self._waiting):
+            self._waiting = {key: self._waiting[key] for key in ids}
+
+    def state(self) -> dict[str, Array]:
+        """Arrays, with the waiting rows in the order in which they were predicted."""
+        waiting = np.array(list(self._waiting.values()), dtype=np.float64).reshape(-1, 2)
+        return {"sums": np.array([self._last, self._total, self._count]), "waiting": waiting}
+
+    def restore(self, state: Mapping[str, Array], ids: Iterable[str]) -> None:
+        """Restores what :meth:`state` returned; ``ids`` are those of the waiting rows, in the same order."""
+        self._last, self._total, count = state["sums"].tolist()
+        self._count = int(count)
+        self._waiting = dict(zip(ids, map(tuple, state["waiting"].tolist()), strict=True))
+
+
+def as_classes(labels: Iterable[Any]) -> Array:
+    """Classes as an array of objects."""
+    given = list(labels)
+    found = np.empty(len(given), dtype=object)
+    found[:] = given
+    return found

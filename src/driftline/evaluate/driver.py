@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,10 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.delayed import Forecaster, Pending
 from driftline.evaluate.adapters import Mapped, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
+from driftline.evaluate.scores import Predicted
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
-
-
-class Answers(NamedTuple):
-    """A learner's predictions for some rows."""
-
-    prediction: Array
-    interval: tuple[Array, Array] | None = None
 
 
 class Driver:
@@ -64,7 +58,7 @@ class Driver:
         self.learned = 0
         self._waiting: deque[tuple[Any, Any]] = deque()  # rows whose labels have not arrived, or their tickets; their labels
 
-    def step(self, block: Block) -> Answers:
+    def step(self, block: Block) -> Predicted:
         """Predicts and learns the rows of a block, in order."""
         began = perf_counter()
         try:
@@ -80,17 +74,17 @@ class Driver:
         self.learned += len(block)
         return answers
 
-    def _run(self, block: Block) -> Answers:
+    def _run(self, block: Block) -> Predicted:
         if self.level is None:
-            return Answers(self._read(self.learner.run(block.X, block.y).predictions))
+            return Predicted(self._read(self.learner.run(block.X, block.y).predictions))
         run = self.learner.run(block.X, block.y, level=self.level)
-        return Answers(self._read(run.predictions), (run.lower, run.upper))
+        return Predicted(self._read(run.predictions), run.lower, run.upper)
 
     def _runs_late(self, block: Block) -> bool:
         """Whether the learner can take all rows at once with late labels."""
         return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
-    def _run_late(self, block: Block) -> Answers:
+    def _run_late(self, block: Block) -> Predicted:
         learner: Learner = self.learner
         table = learner._as_table(block.X, self.where)
         learner._check_table(table, self.where)
@@ -103,9 +97,9 @@ class Driver:
             level=level, names=table.names, where=self.where, start=block.start,
         )  # fmt: skip
         self._waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
-        return Answers(out.predictions, None if level is None else (out.lower, out.upper))
+        return Predicted(out.predictions, *((None, None) if level is None else (out.lower, out.upper)))
 
-    def _loop(self, block: Block) -> Answers:
+    def _loop(self, block: Block) -> Predicted:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
         predicted: list[Any] = []
@@ -124,11 +118,7 @@ class Driver:
             self._waiting.append((waits, y))
             if len(self._waiting) > self.delay:
                 self._teach_oldest()
-        interval = None
-        if self.level is not None:
-            lower, upper = np.array(ends, dtype=np.float64).T
-            interval = (lower, upper)
-        return Answers(self._read(predicted), interval)
+        return Predicted(self._read(predicted), *np.array(ends, dtype=np.float64).T)
 
     def _teach_oldest(self) -> None:
         (self.learner.tell if self.asks else self.learner.learn_one)(*self._waiting.popleft())

@@ -10,7 +10,7 @@ import numpy as np
 from driftline.base.rules import COUNT, WHOLE
 from driftline.evaluate.driver import Driver
 from driftline.evaluate.metrics import Metric, ScoredRows, value_of
-from driftline.evaluate.scorer import Curve
+from driftline.evaluate.scores import Curve
 from driftline.tables import inputs
 
 

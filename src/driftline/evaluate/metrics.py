@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from driftline.base.rules import Rule, number
-from driftline.evaluate.baselines import BASELINES
+from driftline.evaluate.baselines import BASELINES, OF_CLASSES
 from driftline.tables.inputs import Array
 
 Sums = Mapping[str, Array]
@@ -226,6 +226,31 @@ class Accuracy(Metric):
 
     def __repr__(self) -> str:
         return f"Accuracy(threshold={self.threshold:g})"
+
+
+class BaselineAccuracy(Accuracy):
+    """The share of rows whose class a simple baseline predicted correctly.
+
+    Args:
+        baseline: the name of the baseline in :data:`driftline.evaluate.baselines.OF_CLASSES`.
+    """
+
+    def __init__(self, baseline: str) -> None:
+        super().__init__()
+        self.baseline = baseline
+        self.name = self.title = f"accuracy of the {OF_CLASSES[baseline].title}"
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """1 for a hit of the baseline."""
+        hit = np.asarray(rows.y == rows.baselines[self.baseline], dtype=np.float64)
+        return {self.name: hit}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The share of hits."""
+        return sums[self.name] / count
+
+
+BASELINE_ACCURACIES = {name: BaselineAccuracy(name).name for name in OF_CLASSES}  # the metric of each baseline of classes
 
 
 class Coverage(Metric):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.errors import missing_extra
-from driftline.evaluate.scorer import Curve
+from driftline.evaluate.scores import Curve
 from driftline.evaluate.tables import shown
 
 # Okabe and Ito's palette, safe for colour-blind readers, without yellow, which is too light for a line.

@@ -14,9 +14,9 @@ from driftline.evaluate.holdout import Holdout
 from driftline.evaluate.metrics import Metric, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scorer import Scorer, Settings
+from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
-from driftline.evaluate.steps import StepBaselines, StepDriver
+from driftline.evaluate.steps import StepBaselines, StepDriver, at_step
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -108,7 +108,7 @@ def _by_steps(
     progress: bool | TextIO,
 ) -> Prequential:
     drivers = {name: StepDriver(learner, steps, level, settings, WHERE) for name, learner in named.items()}
-    scorers = {name: Scorer(settings, rows=source.rows) for name in drivers}
+    scores = {name: Score(settings, rows=source.rows) for name in drivers}
     baselines, rows = StepBaselines(steps, settings), 0
     kept: dict[str, list[Array]] = {name: [] for name in drivers}
     with Progress(source.rows, "rows", show=progress) as bar:
@@ -117,8 +117,7 @@ def _by_steps(
             for name, driver in drivers.items():
                 lost = driver.lost(block, 1)  # before the block is taken
                 run = driver.step(block, y)
-                ends = None if run.lower is None or run.upper is None else (run.lower[:, 0], run.upper[:, 0])
-                scorers[name].add(y, run.predictions[:, 0], ends, partial(np.asarray, lost), int(run.uninformed[0]))
+                scores[name].add(at_step(run, 0), y, lost=partial(np.asarray, lost), early=int(run.uninformed[0]))
                 if keep:
                     kept[name].append(run.predictions)
             baselines.step(y)
@@ -128,7 +127,7 @@ def _by_steps(
         raise ValueError(f"{WHERE}: there are no rows")
     return Prequential.of(
         settings,
-        {name: scorer.finish() for name, scorer in scorers.items()},
+        {name: score.finish() for name, score in scores.items()},
         rows=rows,
         seconds={name: driver.seconds for name, driver in drivers.items()},
         predictions={name: np.concatenate(parts) for name, parts in kept.items() if parts},
@@ -171,7 +170,7 @@ class _Runner:
         self, settings: Settings, drivers: dict[str, Driver], rows: int | None, samples: Holdout | None, keep: bool
     ) -> None:
         self.drivers, self.samples, self.keep = drivers, samples, keep
-        self.scorers = {name: Scorer(settings, driver.classes, rows) for name, driver in drivers.items()}
+        self.scores = {name: Score(settings, driver.classes, rows) for name, driver in drivers.items()}
         self.kept: dict[str, list[Array]] = {name: [] for name in drivers}
         self.rows = 0
 
@@ -179,14 +178,13 @@ class _Runner:
         self.rows = block.start + len(block)
         numbers: Array | None = None
         for name, driver in self.drivers.items():
-            scorer = self.scorers[name]
-            answers = driver.step(block)
-            if scorer.numeric and numbers is None:
+            score = self.scores[name]
+            outputs = driver.step(block)
+            if score.numeric and numbers is None:
                 numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
-            labels = numbers if scorer.numeric and numbers is not None else block.y
-            scorer.add(labels, answers.prediction, answers.interval, block.lost)
+            score.add(outputs, numbers if score.numeric and numbers is not None else block.y, lost=block.lost)
             if self.keep:
-                self.kept[name].append(answers.prediction)
+                self.kept[name].append(outputs.predictions)
         bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
             self.samples.measure(self.rows, self.drivers)
@@ -198,7 +196,7 @@ class _Runner:
             driver.finish()
         return Prequential.of(
             settings,
-            {name: scorer.finish() for name, scorer in self.scorers.items()},
+            {name: score.finish() for name, score in self.scores.items()},
             rows=self.rows,
             seconds={name: driver.seconds for name, driver in self.drivers.items()},
             delay=delay,

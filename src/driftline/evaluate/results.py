@@ -12,7 +12,7 @@ from driftline.base.rules import choice
 from driftline.delayed import Forecaster
 from driftline.evaluate import plots
 from driftline.evaluate.metrics import Metric
-from driftline.evaluate.scorer import Curve, Scores, Settings
+from driftline.evaluate.scores import Curve, Measured, Settings
 from driftline.evaluate.tables import Cell, Table, finite, shown, write
 from driftline.tables.inputs import Array
 
@@ -55,11 +55,11 @@ class Prequential:
     by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
     baselines_by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
     forecasters: dict[str, Forecaster] = field(default_factory=dict)
-    _scores: dict[str, Scores] = field(default_factory=dict, repr=False)
+    _scores: dict[str, Measured] = field(default_factory=dict, repr=False)
     _holdout: dict[str, dict[str, Curve]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, settings: Settings, scores: dict[str, Scores], **others: Any) -> Self:
+    def of(cls, settings: Settings, scores: dict[str, Measured], **others: Any) -> Self:
         """Builds a result from the settings and the scores of each learner."""
         return cls(
             metrics={metric.name: metric for metric in settings.metrics},

@@ -8,7 +8,7 @@ from typing import Any
 from driftline.evaluate.metrics import as_metrics
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scorer import Scorer, every_row
+from driftline.evaluate.scores import Predicted, Score
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -51,13 +51,10 @@ def score(
     for name, given in named.items():
         values = _one_a_label(getattr(given, "predictions", given), labels, f"predictions of {name}")
         pair = ends.get(name)
-        interval = None
-        if pair is not None:
-            lower, upper = (_one_a_label(end, labels, f"intervals of {name}") for end in pair)
-            interval = (lower, upper)
-        scorer = Scorer(settings, classes=False, rows=len(labels))
-        scorer.add(labels, values, interval, every_row)
-        scores[name] = scorer.finish()
+        ends_of = () if pair is None else (_one_a_label(end, labels, f"intervals of {name}") for end in pair)
+        own = Score(settings, rows=len(labels))
+        own.add(Predicted(values, *ends_of), labels)
+        scores[name] = own.finish()
     return Prequential.of(settings, scores, rows=len(labels), seconds={})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -11,12 +12,10 @@ import numpy as np
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
-from driftline.evaluate.scorer import Scorer, Settings, every_row
+from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
-
-UNIT = 256  # rows to sum at once; there is a sum for each step
 
 
 class StepDriver:
@@ -35,8 +34,7 @@ class StepDriver:
         if self.forecaster.steps != steps:
             raise ValueError(f"{where}: steps is {steps}, but {learner!r} has {self.forecaster.steps}")
         self.level, self.where = level, where
-        totals = Settings(metrics.metrics, points=0, unit=UNIT)
-        self.scorers = [Scorer(totals) for _ in range(steps)]
+        self.scores = [Score(Settings.totals(metrics.metrics)) for _ in range(steps)]
         self.seconds = 0.0
         self._lost = np.zeros(steps, dtype=bool)  # which of the last rows lack a feature
 
@@ -51,10 +49,9 @@ class StepDriver:
             raise
         finally:
             self.seconds += perf_counter() - began
-        for step, scorer in enumerate(self.scorers):
-            ends = None if run.lower is None or run.upper is None else (run.lower[:, step], run.upper[:, step])
-            scorer.add(y, run.predictions[:, step], ends, partial(self.lost, block, step + 1), int(run.uninformed[step]))
-        self._lost = np.append(self._lost, block.lost())[-len(self.scorers) :]
+        for step, score in enumerate(self.scores):
+            score.add(at_step(run, step), y, lost=partial(self.lost, block, step + 1), early=int(run.uninformed[step]))
+        self._lost = np.append(self._lost, block.lost())[-len(self.scores) :]
         return run
 
     def lost(self, block: Block, step: int) -> Array:
@@ -78,8 +75,19 @@ class StepDriver:
 
     def figures(self) -> dict[str, Array]:
         """Each metric by step."""
-        totals = [scorer.totals() for scorer in self.scorers]
-        return {name: np.array([found[name] for found in totals]) for name in totals[0]}
+        return by_step(self.scores)
+
+
+def at_step(run: ForecastRun, step: int) -> Predicted:
+    """The forecasts at one step, from 0."""
+    ends = [None if side is None else side[:, step] for side in (run.lower, run.upper)]
+    return Predicted(run.predictions[:, step], *ends)
+
+
+def by_step(scores: Sequence[Score]) -> dict[str, Array]:
+    """Each metric by step, from the score of each step."""
+    totals = [score.totals() for score in scores]
+    return {name: np.array([found[name] for found in totals]) for name in totals[0]}
 
 
 class StepBaselines:
@@ -94,19 +102,14 @@ class StepBaselines:
         plain = tuple(metric for metric in metrics.metrics if not metric.intervals)
         self.measured = bool(plain)
         self.baselines = [Baselines(step) for step in range(steps)]
-        settings = Settings(plain, points=0, unit=UNIT)
-        self.scorers = [{name: Scorer(settings) for name in BASELINES} for _ in range(steps)] if plain else []
+        self.scores = {name: [Score(Settings.totals(plain)) for _ in range(steps)] for name in BASELINES}
 
     def step(self, y: Array) -> None:
         """Predicts rows, then learns their labels. Rows before the first known label do not count."""
-        for baselines, scorers in zip(self.baselines, self.scorers, strict=False):
+        for step, baselines in enumerate(self.baselines if self.measured else ()):
             for name, predicted in baselines.predict(y).items():
-                scorers[name].add(y, predicted, None, every_row)
+                self.scores[name][step].add(Predicted(predicted), y)
 
     def figures(self) -> dict[str, dict[str, Array]]:
         """Each metric by step, by the baseline's title."""
-        found: dict[str, dict[str, Array]] = {}
-        for name, kind in BASELINES.items() if self.measured else ():
-            totals = [scorers[name].totals() for scorers in self.scorers]
-            found[kind.title] = {metric: np.array([own[metric] for own in totals]) for metric in totals[0]}
-        return found
+        return {kind.title: by_step(self.scores[name]) for name, kind in BASELINES.items()} if self.measured else {}

@@ -1,15 +1,16 @@
-"""One learner's metrics along a stream."""
+"""Scores of predictions: totals, curves and figures by group, with simple baselines on the same rows."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.evaluate.baselines import Baselines, OneSeasonAgo
+from driftline.base.run import Run
+from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
 from driftline.evaluate.metrics import Metric, ScoredRows
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array, is_missing
@@ -32,10 +33,15 @@ class Settings:
     points: int | None = 1_000
     unit: int = UNIT  # rows to sum at once if no points are kept
 
+    @classmethod
+    def totals(cls, metrics: Iterable[Metric]) -> Settings:
+        """Measures the totals alone, in a small state."""
+        return cls(tuple(metrics), points=0, unit=256)
+
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """One learner's metrics: ``rows`` are the points, ``curves[kind][metric]`` the values there."""
+class Measured:
+    """The metrics of a :class:`Score`: ``rows`` are the points, ``curves[kind][metric]`` the values there."""
 
     rows: Array
     curves: dict[str, dict[str, Array]]
@@ -47,12 +53,20 @@ class Scores:
         return {name: float(values[-1]) for name, values in self.curves[kind].items()}
 
 
+class Predicted(NamedTuple):
+    """Predictions of some rows, and the ends of their intervals, as a :class:`driftline.Run` has them too."""
+
+    predictions: Array
+    lower: Array | None = None
+    upper: Array | None = None
+
+
 def every_row() -> bool:
-    """For :meth:`Scorer.add`: a missing prediction always means a missing feature, so the row is skipped."""
+    """For :meth:`Score.add`: a missing prediction always means a missing feature, so the row is skipped."""
     return True
 
 
-class Scorer:
+class Score:
     """Turns labels and predictions, block by block, into metrics. Its memory does not grow with the stream.
 
     A row without a label, or with a missing feature and no prediction, is counted as skipped, not scored. A NaN prediction
@@ -79,19 +93,26 @@ class Scorer:
 
     def add(
         self,
-        y: Array,
-        prediction: Array,
-        interval: tuple[Array, Array] | None = None,
-        lost: Callable[[], Array | bool] | None = None,
+        outputs: Predicted | Run,
+        labels: Array,
+        *,
+        lost: Callable[[], Array | bool] | None = every_row,
         early: int = 0,
+        baselines: Mapping[str, Array] | None = None,
     ) -> None:
-        """Scores rows, except the early ones, predicted before any label was known.
+        """Scores rows.
 
-        If predictions are missing, ``lost`` is called to find which rows lack a feature; see :func:`every_row`.
+        Args:
+            outputs: predictions and intervals, made before the labels were seen.
+            labels: the labels.
+            lost: finds which rows lack a feature, if predictions are missing; None if no row does.
+            early: the number of rows, from the first, that were predicted before any label was known; they are not scored.
+            baselines: predictions of simple baselines by name, if the score does not make them from the labels.
         """
+        y, prediction, lower, upper = labels, outputs.predictions, outputs.lower, outputs.upper
         with np.errstate(all="ignore"):  # overflow gives an infinite loss, which is shown
             good: Array | None = None
-            predicted = self.baselines.predict(y) if self.baselines is not None else {}
+            predicted = baselines or (self.baselines.predict(y) if self.baselines is not None else {})
             if self.numeric:
                 if prediction.dtype == object:
                     prediction = np.array([math.nan if value is None else value for value in prediction], dtype=np.float64)
@@ -109,17 +130,15 @@ class Scorer:
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
                 own = None if good is None else good[piece]
-                ends: tuple[Array | None, Array | None] = (
-                    (None, None) if interval is None else (interval[0][piece], interval[1][piece])
-                )
-                baselines = {name: values[piece] for name, values in predicted.items()}
+                low, high = (None if side is None else side[piece] for side in (lower, upper))
+                said = {name: values[piece] for name, values in predicted.items()}
                 origin = self._about(y[piece], own)
-                self._score(ScoredRows(y[piece], prediction[piece], *ends, self.classes, origin, baselines), own)
+                self._score(ScoredRows(y[piece], prediction[piece], low, high, self.classes, origin, said), own)
 
-    def _with_baselines(self, predicted: dict[str, Array], good: Array | None) -> Array:
+    def _with_baselines(self, predicted: Mapping[str, Array], good: Array | None) -> Array:
         """The rows that can be scored and that every baseline predicts."""
         good = np.ones(len(next(iter(predicted.values()))), dtype=bool) if good is None else good
-        comparable: Array = good & ~np.isnan(list(predicted.values())).any(axis=0)
+        comparable: Array = good & ~np.any([is_unknown(values) for values in predicted.values()], axis=0)
         self.early += int((good & ~comparable).sum())
         return comparable
 
@@ -161,10 +180,15 @@ class Scorer:
         with np.errstate(all="ignore"):
             return {name: float(values[0]) for name, values in self._values(self._tracker.totals()[None]).items()}
 
+    def figures(self) -> dict[str, float | None]:
+        """The totals, None in place of NaN; also None for the coverage if there are no intervals."""
+        totals = {"coverage": math.nan, **self.totals()}
+        return {name: None if math.isnan(value) else value for name, value in totals.items()}
+
     @property
     def season(self) -> int | None:
         """The lag, in rows, that the seasonal baseline uses now."""
-        season = None if self.baselines is None else self.baselines.known[OneSeasonAgo.name]
+        season = None if self.baselines is None else self.baselines.known.get(OneSeasonAgo.name)
         return season.rows_ago if isinstance(season, OneSeasonAgo) else None
 
     def _values(self, sums: Array) -> dict[str, Array]:
@@ -180,7 +204,7 @@ class Scorer:
         return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores the :meth:`state` of a scorer with the same settings."""
+        """Restores the :meth:`state` of a score with the same settings."""
         for name in _PLAIN:
             setattr(self, name, state[name])
         if self._names:
@@ -189,9 +213,9 @@ class Scorer:
             self._tracker.restore({name: state[f"sums/{name}"] for name in ("rows", "total", "rest")})
         if self.baselines is not None:
             parts = {name.removeprefix("baselines/"): value for name, value in state.items()}
-            self.baselines = Baselines.restored(parts)
+            self.baselines = Baselines.restored(parts, self.baselines.kinds)
 
-    def finish(self) -> Scores:
+    def finish(self) -> Measured:
         """All metrics at all points."""
         if self._tracker is None:
             raise ValueError("evaluate: there are no rows")
@@ -204,7 +228,7 @@ class Scorer:
         loss = None
         if "squared" in self._names:
             loss = float(points.sums["cumulative"][-1, 1 + self._names.index("squared")])
-        return Scores(points.rows, curves, loss, self.skipped)
+        return Measured(points.rows, curves, loss, self.skipped)
 
 
 _PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names")

@@ -1,6 +1,7 @@
 """Scores and baselines: correct by independent formulas, independent of the cut into blocks, and resumable."""
 
 import json
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftline.cli.scoring import UNIT, figures, make_plain_scorer, make_scorer
-from driftline.evaluate.baselines import BASELINES, Baselines, LateLabels, OneSeasonAgo
-from driftline.evaluate.scorer import every_row
+from driftline.cli.scoring import make_class_score, make_given_score, make_score
+from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
+from driftline.evaluate.scores import Predicted, Settings
 
 
 def rows(count, seed=0, level=0.0):
@@ -26,29 +27,29 @@ def rows(count, seed=0, level=0.0):
 
 
 def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
-    scorer = make_scorer(delay, 0.9)
+    score = make_score(delay, 0.9)
     for start, stop in pairwise([0, *sorted(cuts), len(y)]):
         part = slice(start, stop)
-        scorer.add(y[part], predicted[part], (lower[part], upper[part]), lambda part=part: np.ones(len(y[part]), dtype=bool))
+        score.add(Predicted(predicted[part], lower[part], upper[part]), y[part])
         if resume:
-            state = scorer.state()
+            state = score.state()
             arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
             plain = json.loads(json.dumps({name: value for name, value in state.items() if name not in arrays}))
-            scorer = make_scorer(delay, 0.9)
-            scorer.restore(plain | arrays)
-    return scorer
+            score = make_score(delay, 0.9)
+            score.restore(plain | arrays)
+    return score
 
 
 @pytest.mark.parametrize("delay", [0, 3])
 @pytest.mark.parametrize("level", [0.0, 1e9])
 def test_totals_match_their_definitions(delay, level):
-    y, predicted, lower, upper = rows(3 * UNIT + 17, level=level)
-    scorer = scored(y, predicted, lower, upper, cuts=[5, 300], delay=delay)
+    y, predicted, lower, upper = rows(3 * Settings.totals(()).unit + 17, level=level)
+    score = scored(y, predicted, lower, upper, cuts=[5, 300], delay=delay)
     before = [y[: max(t - delay, 0)] for t in range(len(y))]
     before = [known[~np.isnan(known)] for known in before]
     begun = np.array([len(known) > 0 for known in before])
     good = ~np.isnan(y) & ~np.isnan(predicted)
-    assert (scorer.scored, scorer.early, scorer.skipped) == ((good & begun).sum(), (good & ~begun).sum(), (~good).sum())
+    assert (score.scored, score.early, score.skipped) == ((good & begun).sum(), (good & ~begun).sum(), (~good).sum())
     good &= begun
     errors = (y - predicted)[good]
     last = np.array([known[-1] if len(known) else np.nan for known in before])[good]
@@ -64,24 +65,23 @@ def test_totals_match_their_definitions(delay, level):
         "seasonal_value_rmse": np.sqrt(np.mean((y[good] - season) ** 2)),
         "coverage": np.mean(((lower <= y) & (y <= upper))[finite]),
     }
-    assert figures(scorer) == pytest.approx(expected, rel=1e-9)
+    assert score.figures() == pytest.approx(expected, rel=1e-9)
 
 
 @settings(max_examples=30)
 @given(st.lists(st.integers(0, 900), max_size=5), st.booleans(), st.integers(0, 4))
 def test_neither_blocks_nor_resuming_change_the_scores(cuts, resume, delay):
     y, predicted, lower, upper = rows(900)
-    assert figures(scored(y, predicted, lower, upper, cuts, delay, resume)) == figures(
-        scored(y, predicted, lower, upper, (), delay)
-    )
+    whole = scored(y, predicted, lower, upper, (), delay)
+    assert scored(y, predicted, lower, upper, cuts, delay, resume).figures() == whole.figures()
 
 
 def test_scores_are_none_if_there_is_nothing_to_measure():
-    scorer = make_scorer(0)
-    assert set(figures(scorer).values()) == {None}
-    scorer.add(np.full(3, np.nan), np.zeros(3))
-    assert set(figures(scorer).values()) == {None}
-    assert (scorer.scored, scorer.skipped) == (0, 3)
+    score = make_score(0)
+    assert set(score.figures().values()) == {None}
+    score.add(Predicted(np.zeros(3)), np.full(3, np.nan))
+    assert set(score.figures().values()) == {None}
+    assert (score.scored, score.skipped) == (0, 3)
 
 
 @given(st.lists(st.integers(0, 40), max_size=6), st.integers(0, 7), st.integers(0, 2**32 - 1))
@@ -185,6 +185,35 @@ def test_the_season_is_chosen_without_the_label_to_be_predicted():
 
 def test_every_row_is_scored_or_skipped_or_early_and_none_twice():
     y = np.array([np.nan, 1.0, np.nan, 2.0, 3.0, np.nan])
-    scorer = make_plain_scorer(None)
-    scorer.add(y, np.zeros(6), None, every_row, early=3)
-    assert (scorer.early, scorer.scored, scorer.skipped) == (3, 2, 1)
+    score = make_given_score([])
+    score.add(Predicted(np.zeros(6)), y, early=3)
+    assert (score.early, score.scored, score.skipped) == (3, 2, 1)
+
+
+def test_the_baselines_of_classes_count_the_classes_that_have_arrived_and_keep_their_types():
+    rng = np.random.default_rng(5)
+    classes = np.array([*("red", 2, None, 2.5, True)], dtype=object)[rng.integers(0, 5, 60)]
+    for delay in (0, 3):
+        baselines, found = Baselines(delay, OF_CLASSES), []
+        for part in np.split(classes, [1, 7, 7, 40]):
+            predicted = baselines.predict(part)
+            found += zip(predicted["most_frequent_class"], predicted["last_class"], strict=True)
+            baselines = Baselines.restored(baselines.state(), OF_CLASSES)
+        for row, (frequent, last) in enumerate(found):
+            known = [label for label in classes[: max(row - delay, 0)] if label is not None]
+            assert last == (known[-1] if known else None)
+            assert frequent == (Counter(known).most_common(1)[0][0] if known else None)
+            assert type(last) is (type(known[-1]) if known else type(None))
+
+
+def test_a_classifier_and_the_baselines_of_classes_are_scored_on_the_same_rows():
+    classes, said = np.array([*"aabab", None], dtype=object), np.array(["b", "a", "a", None, "b", "a"], dtype=object)
+    score = make_class_score(delay=0)
+    score.add(Predicted(said), classes)
+    assert (score.scored, score.early, score.skipped) == (3, 1, 2)  # rows 1, 2 and 4; before row 0 no class was known
+    assert score.figures() == {
+        "accuracy": pytest.approx(2 / 3),
+        "accuracy of the most frequent class": pytest.approx(1 / 3),
+        "accuracy of the last class": pytest.approx(1 / 3),
+        "coverage": None,
+    }
