@@ -1,4 +1,4 @@
-// driftline._core.Guard, Claim and Transaction.
+// driftline._core.Guard, Claim, Transaction and Closure.
 #include "guard.hpp"
 
 #include <algorithm>
@@ -101,6 +101,22 @@ class Transaction : public Claim {
     nb::object before_, learner_;
 };
 
+class Closure : public Claim {
+  public:
+    explicit Closure(std::shared_ptr<Guard> guard) : Claim(guard, false), closed_(std::move(guard)) {
+        closed_->set_closed(true);
+    }
+    ~Closure() override { end(false); }
+    void end(bool) override {
+        if (is_open())
+            closed_->set_closed(false);
+        close();
+    }
+
+  private:
+    std::shared_ptr<Guard> closed_;
+};
+
 // In the child of a fork: rolls back what other threads of the parent had begun, and ends their claims.
 void end_orphans() {
     OpenClaims& open = open_claims();
@@ -130,7 +146,11 @@ void bind_guard(nb::module_& m) {
                 return new Transaction(std::move(self), std::move(learner));
             },
             nb::rv_policy::take_ownership, arg("learner"),
-            "A context manager that keeps every other call out, and restores the learner if its block raises.");
+            "A context manager that keeps every other call out, and restores the learner if its block raises.")
+        .def(
+            "closure", [](std::shared_ptr<Guard> self) -> Claim* { return new Closure(std::move(self)); },
+            nb::rv_policy::take_ownership,
+            "A context manager for running a function of the user's, which may call nothing of the model.");
     nb::class_<Claim>(m, "Claim")
         .def(
             "__enter__", [](nb::handle self) { return nb::borrow(self); }, nb::sig("def __enter__(self) -> typing.Self"))

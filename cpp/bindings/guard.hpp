@@ -1,6 +1,7 @@
 // One thread at a time. A learner has a Guard, which its core shares. A Claim holds it for as long as the claim lives; a
-// Transaction is a claim that restores the learner if its block raises. Both also release in their destructor, so that an
-// interrupt between any two lines of Python cannot leave a model claimed.
+// Transaction is a claim that restores the learner if its block raises, and a Closure one that refuses every call, while a
+// function of the user's runs. They also release in their destructor, so that an interrupt between any two lines of Python
+// cannot leave a model claimed.
 #pragma once
 
 #include <atomic>
@@ -22,45 +23,53 @@ class Guard {
         const unsigned long owner = owner_.load(std::memory_order_acquire);
         return owner != 0 && owner != PyThread_get_thread_ident();
     }
+    // Refuses a native call by thread `me`.
+    void admit(unsigned long me) const {
+        const unsigned long owner = owner_.load(std::memory_order_acquire);
+        if (owner != 0 && (owner != me || closed_)) [[unlikely]]
+            refuse_call(owner);
+    }
     // A thread may hold several claims, unless one asks to be the only one.
     void claim(bool only) {
         const unsigned long me = PyThread_get_thread_ident();
         unsigned long owner = 0;
-        if (!owner_.compare_exchange_strong(owner, me, std::memory_order_acq_rel) && (owner != me || only))
-            owner == me ? refuse_nested() : refuse();
+        if (!owner_.compare_exchange_strong(owner, me, std::memory_order_acq_rel) && (owner != me || only || closed_))
+            refuse_call(owner);
         ++depth_;
     }
+    // Set by the thread that holds a claim.
+    void set_closed(bool closed) { closed_ = closed; }
     void release() {
         if (--depth_ == 0)
             owner_.store(0, std::memory_order_release);
     }
     // After a fork the parent's threads are gone, and their claims pass to the remaining thread.
     void take_over() { owner_.store(PyThread_get_thread_ident(), std::memory_order_release); }
-    [[noreturn, gnu::cold, gnu::noinline]] void refuse() const {
-        throw std::runtime_error(name_ + ": the model is in use by another thread; give each thread its own, or lock "
-                                         "around it: see Threads and processes in the documentation");
-    }
-
-    [[noreturn, gnu::cold, gnu::noinline]] void refuse_nested() const {
-        throw std::runtime_error(name_ +
-                                 ": the model is in use by a call that has not ended; a function that the call uses, such "
-                                 "as a loss or a schedule, cannot call the model");
+    // Refuses a call, because thread `holder` uses the model.
+    [[noreturn, gnu::cold, gnu::noinline]] void refuse_call(unsigned long holder) const {
+        throw std::runtime_error(
+            name_ + (holder == PyThread_get_thread_ident()
+                         ? ": the model is in use by a call that has not ended; a function that the call uses, such as a "
+                           "loss or a schedule, cannot call the model"
+                         : ": the model is in use by another thread; give each thread its own, or lock around it: see "
+                           "Threads and processes in the documentation"));
     }
 
   private:
     std::string name_;
     std::atomic<unsigned long> owner_{0}; // the thread that holds claims, 0 if none
     long depth_ = 0;
+    bool closed_ = false;
 };
 
-// The guard of a native object. `busy` is set during a native call, by any thread.
+// The guard of a native object, and the thread that is in a native call, 0 if none.
 struct Guarded {
     static const std::shared_ptr<Guard>& unclaimed() {
         static const auto guard = std::make_shared<Guard>("driftline");
         return guard;
     }
     std::shared_ptr<Guard> guard = unclaimed(); // until the learner shares its own
-    std::atomic<bool> busy{false};
+    std::atomic<unsigned long> busy{0};
     std::uint64_t mark = 0; // identifies the model's class and parameters to tickets; 0: not set
 };
 
@@ -68,18 +77,22 @@ struct Guarded {
 class InUse {
   public:
     explicit InUse(Guarded& guarded) : busy_(guarded.busy) {
-        if (busy_.exchange(true, std::memory_order_acquire)) [[unlikely]]
-            guarded.guard->refuse();
-        if (guarded.guard->is_claimed_elsewhere()) [[unlikely]] {
-            busy_.store(false, std::memory_order_release);
-            guarded.guard->refuse();
+        const unsigned long me = PyThread_get_thread_ident();
+        unsigned long other = 0;
+        if (!busy_.compare_exchange_strong(other, me, std::memory_order_acq_rel)) [[unlikely]]
+            guarded.guard->refuse_call(other);
+        try {
+            guarded.guard->admit(me);
+        } catch (...) {
+            busy_.store(0, std::memory_order_release);
+            throw;
         }
     }
     InUse(const InUse&) = delete;
-    ~InUse() { busy_.store(false, std::memory_order_release); }
+    ~InUse() { busy_.store(0, std::memory_order_release); }
 
   private:
-    std::atomic<bool>& busy_;
+    std::atomic<unsigned long>& busy_;
 };
 
 } // namespace driftline::bindings

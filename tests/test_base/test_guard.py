@@ -8,10 +8,12 @@ import threading
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, RegressorMixin
 
 import driftline as dl
 from driftline.checks.tools import same
 from driftline.features import Standardize
+from driftline.linear.policies import Divide
 from tests import patience
 
 PACKAGE = os.path.dirname(dl.__file__) + os.sep
@@ -167,3 +169,116 @@ def test_a_forked_child_has_the_model_as_it_was_before_the_run_of_another_thread
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert model.n_seen_ == 24
+
+
+class CallingBack:
+    """A user's function or object, in all the forms that models take, which calls its own model once."""
+
+    def __init__(self, act):
+        self.act, self.model, self.error = act, None, None
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __eq__(self, other):
+        return isinstance(other, CallingBack)
+
+    __hash__ = object.__hash__
+
+    def call_back(self):
+        if self.model is not None:
+            model, self.model = self.model, None
+            try:
+                self.act(model)
+            except RuntimeError as error:
+                self.error = str(error)
+
+    def factor(self, _):
+        self.call_back()
+        return 0.9
+
+    def similarity(self, a, b):
+        self.call_back()
+        return float(np.exp(-np.sum((np.asarray(a) - np.asarray(b)) ** 2)))
+
+    def value(self, y, prediction):
+        return (prediction - y) ** 2
+
+    def gradient(self, y, prediction):
+        self.call_back()
+        return 2 * (prediction - y)
+
+
+class CallingMean(RegressorMixin, BaseEstimator):
+    """Predicts the mean, and calls its own model once while it predicts."""
+
+    def __init__(self, caller=None):
+        self.caller = caller
+
+    def fit(self, X, y):
+        self.mean_ = np.mean(y)
+        return self
+
+    def predict(self, X):
+        self.caller.call_back()
+        return np.full(len(X), self.mean_)
+
+
+CALLERS = {
+    "a factor": lambda own: dl.RLS(forgetting=own.factor),
+    "a threshold": lambda own: dl.ARCOR(schedule=own.factor, noise=0.01),
+    "a factor of a policy": lambda own: dl.SecondOrder(time=Divide(own.factor)),
+    "a loss": lambda own: dl.GD(rate=0.01, loss=own),
+    "a multiplicative loss": lambda own: dl.EG(rate=0.01, loss=own),
+    "a kernel": lambda own: dl.Kernel(dl.RLS(), kernel=own.similarity),
+    "a factor in a kernel": lambda own: dl.Kernel(dl.RLS(forgetting=own.factor)),
+    "a factor in a pipeline": lambda own: Standardize() | dl.RLS(forgetting=own.factor),
+    "a factor in a network": lambda own: dl.Network([dl.RLS(forgetting=own.factor), dl.LMS()]),
+    "a factor in an average": lambda own: dl.Averaged(dl.RLS(forgetting=own.factor)),
+    "an estimator": lambda own: dl.Refit(CallingMean(own), every=4, window=8),
+}
+CALLED_BACK = {
+    "learn_one": lambda model: model.learn_one(ROWS[0], 1.0),
+    "tell": lambda model: model.tell(model.ask(ROWS[0]), 1.0),
+    "run": lambda model: model.run(ROWS, LABELS),
+    "fit": lambda model: model.fit(ROWS, LABELS),
+    "set_params": lambda model: model.set_params(missing="skip"),
+}
+CALLS_OUT = {
+    "learn_one": lambda model: model.learn_one(ROWS[1], 2.0),
+    "tell": lambda model: model.tell(model.ask(ROWS[1]), 2.0),
+    "run": lambda model: model.run(ROWS, LABELS),
+}
+
+
+@pytest.mark.parametrize("verb", CALLED_BACK)
+@pytest.mark.parametrize("kind", CALLERS)
+def test_a_users_function_cannot_call_its_own_model_and_the_model_learns_as_if_it_had_not_tried(kind, verb):
+    for name, call in CALLS_OUT.items():
+        for rows in (0, 12) if name != "tell" else (12,):  # before the first row, ask asks a copy
+            own, quiet = CallingBack(CALLED_BACK[verb]), CallingBack(None)
+            model, other = CALLERS[kind](own), CALLERS[kind](quiet)
+            if rows:
+                model.run(ROWS, LABELS)
+                other.run(ROWS, LABELS)
+            own.model = model
+            call(model)
+            call(other)
+            if own.model is None:  # the function was called
+                assert "cannot call the model" in own.error, (name, rows, own.error)
+            assert rows == 0 or own.model is None or kind == "a kernel"
+            assert same(model.__getstate__()["core"], other.__getstate__()["core"]), (name, rows)
+
+
+def test_a_function_of_one_model_may_call_another_model():
+    helper = dl.RLS()
+
+    def factor(_):
+        helper.learn_one(ROWS[0], 1.0)
+        return 0.9
+
+    model = dl.RLS(forgetting=factor)
+    for x, y in zip(ROWS, LABELS, strict=True):
+        model.learn_one(x, y)
+    assert model.n_seen_ == 12
+    assert helper.n_seen_ >= 12

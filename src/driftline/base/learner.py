@@ -355,10 +355,11 @@ class Learner(Model, Saved):
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
-        before, missing = self.get_params(deep=False), self.missing
-        super().set_params(**changes)
-        if self._core is not None:
-            state.follow_params(self, before, missing, ", ".join(changes))
+        with self._guard.claim():
+            before, missing = self.get_params(deep=False), self.missing
+            super().set_params(**changes)
+            if self._core is not None:
+                state.follow_params(self, before, missing, ", ".join(changes))
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:

@@ -65,7 +65,8 @@ class MetaLearner(Nested):
         fresh = self._core is None
         super()._meet(row, names)
         if fresh and self._core is not None:
-            self._core.meet(row)
+            with self._guard.closure():  # which keeps a member's schedule from calling a model that is half made
+                self._core.meet(row)
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         core: Composite = self._require_core("run")

@@ -162,10 +162,15 @@ class _Refit(ByErrors):
         self.fits.grow(self.features, more)
         super().grow(more)
 
+    def _estimated(self, rows: Array, lagged: Array, first: Array) -> Array:
+        """The predictions of the estimator in use, which cannot call the model."""
+        with self.guard.closure():
+            return self.fits.predict(rows, lagged, first)
+
     def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array]:
         lagged = self.fits.lagged(ahead, self.fits.labels)
         first = np.clip([core_of(self.members[0]).predict(x)], *self.fits.ranges(_NONE))
-        return float(self.fits.predict(row[None], lagged[None], first)[0]), lagged
+        return float(self._estimated(row[None], lagged[None], first)[0]), lagged
 
     @exclusive
     def predict(self, x: Any) -> Any:
@@ -229,7 +234,7 @@ class _Refit(ByErrors):
         if y is None:
             lagged = np.tile(self.fits.lagged(self.late + 1, self.fits.labels), (int(whole.sum()), 1))
             first = np.clip(predicted[whole, 0], *self.fits.ranges(_NONE))
-            out.predictions[whole] = self.fits.predict(rows[whole], lagged, first)
+            out.predictions[whole] = self._estimated(rows[whole], lagged, first)
             self._note_errors(None, None, whole, out)
             return skipped
         table = self._table(rows, y, whole, batch.weight)
@@ -260,7 +265,7 @@ class _Refit(ByErrors):
         asked = np.flatnonzero(whole[at])
         places, (low, high) = at.start + asked, self.fits.ranges(news)
         first = np.clip(out.predictions[places], low[before[asked]], high[before[asked]])
-        out.predictions[places] = self.fits.predict(table.rows[places], lagged[asked], first)
+        out.predictions[places] = self._estimated(table.rows[places], lagged[asked], first)
         if len(news):
             self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
 

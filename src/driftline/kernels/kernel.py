@@ -178,9 +178,12 @@ class Kernel(Nested):
         """Supplies the schedules' next values; while gamma is estimated, all thresholds that relearning may need."""
         inner = self._working(core)
         policy = inner._policy()
-        schedules.supply(core, policy, type(inner).__name__, ahead)
+        owner = type(inner).__name__
+        schedules.supply(core, policy, owner, ahead, self._guard)
         if policy.thresholds is not None and self._is_measured and core.sums()[0] < _MEASURED:
-            core.set_thresholds(policy.thresholds.values(1, _MEASURED + 2), 1)
+            with self._guard.closure():
+                thresholds = schedules.values(policy.thresholds, 1, _MEASURED + 2, owner)
+            core.set_thresholds(thresholds, 1)
 
     def _serve(self, status: Status, batch: Batch) -> None:
         row = numbered(batch.start) or "the row"

@@ -112,7 +112,8 @@ class Descending(TakesSparse):
                 out.lower[t], out.upper[t] = (np.nan, np.nan) if ends is None else ends
             weight = 1.0 if batch.weight is None else float(batch.weight[t])
             if whole and weight:
-                slope = weight * float(loss.gradient(label, prediction))
+                with self._guard.closure():
+                    slope = weight * float(loss.gradient(label, prediction))
                 if not math.isfinite(slope):
                     at = numbered(batch.number(t), " at ")
                     raise RowRefusedError(f"{batch.where}: {loss!r} gave the gradient {slope}{at}")

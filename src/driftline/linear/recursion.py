@@ -73,13 +73,14 @@ class Recursive(Learner):
         else:
             kind = _core.MultiOutput64 if double else _core.MultiOutput32
             core = kind(width, self._outputs, intercept, policy.native())
-        schedules.supply(core, policy, type(self).__name__, ahead=1)
+        schedules.supply(core, policy, type(self).__name__, 1, self._guard)
         return core
 
     def _serve(self, status: Status, batch: Batch) -> None:
         if status is Status.OUTSIDE_NOISE:
             raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
-        schedules.supply(self._require_core("learn_one"), self._current_policy(), type(self).__name__, len(batch))
+        core = self._require_core("learn_one")
+        schedules.supply(core, self._current_policy(), type(self).__name__, len(batch), self._guard)
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
@@ -117,7 +118,7 @@ class Recursive(Learner):
         except BaseException:
             self._outputs = before
             raise
-        schedules.supply(self._require_core("coef_"), self._current_policy(), type(self).__name__, ahead=0)
+        schedules.supply(self._require_core("coef_"), self._current_policy(), type(self).__name__, 0, self._guard)
 
     @property
     def covariance_(self) -> Array:

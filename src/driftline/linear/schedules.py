@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline._core import Status
+from driftline._core import Guard, Status
 from driftline.base.native import SecondOrderCore
 from driftline.linear.policies import Below, Divide, Policy
 from driftline.tables.inputs import Array
@@ -16,16 +16,23 @@ _TABLE = 4096  # entries computed at a time, unless this would call a function f
 _ROWS, _SEGMENT = _core.sums.index("rows"), _core.sums.index("segment")
 
 
-def supply(core: SecondOrderCore, policy: Policy, owner: str, ahead: int) -> None:
-    """Gives a core the values of its schedules from its next row on, for at least ``ahead`` rows."""
+def supply(core: SecondOrderCore, policy: Policy, owner: str, ahead: int, guard: Guard) -> None:
+    """Gives a core the values of its schedules from its next row on, for at least ``ahead`` rows.
+
+    While they are computed, the guard is closed: a schedule that calls its own model would change the row it is asked for.
+    """
     sums = core.sums()
     row, segment = int(sums[_ROWS]) + 1, int(sums[_SEGMENT])
     if policy.forgetting is not None:
         count = min(ahead, _TABLE) if callable(policy.forgetting.forgetting) else _TABLE
-        core.set_forgetting(_values(policy.forgetting, row, count, owner), row)
+        with guard.closure():
+            factors = values(policy.forgetting, row, count, owner)
+        core.set_forgetting(factors, row)
     if policy.thresholds is not None:
         count = 2 if callable(policy.thresholds.schedule) else _TABLE
-        core.set_thresholds(_values(policy.thresholds, segment, count, owner), segment)
+        with guard.closure():
+            thresholds = values(policy.thresholds, segment, count, owner)
+        core.set_thresholds(thresholds, segment)
 
 
 class SharedSchedules:
@@ -54,15 +61,16 @@ class SharedSchedules:
     def _extend_forgetting(self, core: Any, schedule: Divide, row: int, ahead: int) -> None:
         known = core.forgettings
         until = row + ahead - 1 if callable(schedule.forgetting) else max(row, 2 * known, _TABLE)
-        core.extend_forgetting(_values(schedule, known + 1, max(until - known, 0), self._owner))
+        core.extend_forgetting(values(schedule, known + 1, max(until - known, 0), self._owner))
 
     def _extend_thresholds(self, core: Any, schedule: Below, segment: int) -> None:
         known = core.thresholds
         until = segment + 1 if callable(schedule.schedule) else max(segment + 1, 2 * known, _TABLE)
-        core.extend_thresholds(_values(schedule, known + 1, max(until - known, 0), self._owner))
+        core.extend_thresholds(values(schedule, known + 1, max(until - known, 0), self._owner))
 
 
-def _values(schedule: Divide | Below, first: int, count: int, owner: str) -> Array:
+def values(schedule: Divide | Below, first: int, count: int, owner: str) -> Array:
+    """The values ``first``, ``first + 1``, ... of a learner's schedule."""
     try:
         return np.ascontiguousarray(schedule.values(first, count), dtype=np.float64)
     except ValueError as error:
