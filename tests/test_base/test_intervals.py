@@ -4,13 +4,15 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 import driftline as dl
 from driftline import _core
-from driftline.base import registry
+from driftline.base import levels, registry
 from tests.conftest import FAMILIES, VARIANTS
 from tests.reference import coverage
 
@@ -305,6 +307,36 @@ def test_intervals_are_infinite_until_there_are_enough_labels(level, enough, row
     run = model.run(X, y, level=level)
     assert np.isinf(run.upper[:enough]).all()
     assert np.isfinite(run.upper[enough:]).all()
+
+
+HIGHEST = math.nextafter(1, 0)
+AT_A_LEVEL = {
+    "predict_interval": lambda X, y, level: dl.RLS().fit(X, y).predict_interval(X[0], level),
+    "predict_intervals": lambda X, y, level: dl.RLS().fit(X, y).predict_intervals(X, level),
+    "run": lambda X, y, level: ends_of(dl.RLS().run(X, y, level=level)),
+    "a ticket": lambda X, y, level: dl.RLS().fit(X, y).ask(X[0]).interval(level),
+    "text": lambda X, y, level: ends_of(dl.RLS().run(pd.DataFrame({"a": X[:, 0].astype(str)}), y, level=level)),
+    "a network": lambda X, y, level: dl.Network([dl.RLS()]).fit(X, y).predict_interval(X[0], level),
+    "a fleet": lambda X, y, level: ends_of(dl.Fleet(dl.RLS()).run(np.zeros(len(y), int), X, y, level=level)),
+    "a fleet of others": lambda X, y, level: ends_of(dl.Fleet(dl.Auto()).run(np.zeros(len(y), int), X, y, level=level)),
+    "a forecaster": lambda X, y, level: ends_of(dl.Forecaster(dl.RLS(), steps=2).run(X, y, level=level)),
+}
+
+
+def ends_of(run):
+    return run.lower, run.upper
+
+
+@pytest.mark.parametrize("how", AT_A_LEVEL)
+def test_every_level_below_one_is_taken_and_the_highest_waits_for_more_labels_than_there_are(how, rows):
+    lower, upper = AT_A_LEVEL[how](rows[0][:50], rows[1][:50], HIGHEST)
+    assert not np.isfinite(lower).any()
+    assert not np.isfinite(upper).any()
+
+
+@pytest.mark.parametrize("level", [1e-6, 0.01, 0.5, 0.9, 0.999, 1 - 1e-9, 1 - 1e-15, HIGHEST])
+def test_the_width_of_a_gaussian_level_is_that_of_scipy(level):
+    assert levels._half_width(level) == pytest.approx(norm.isf((1 - level) / 2), rel=1e-8)
 
 
 @given(
