@@ -1,14 +1,25 @@
 """scikit-learn's own checks, and learners in its tools."""
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import clone, is_regressor
 from sklearn.ensemble import BaggingRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score
+from sklearn.model_selection import (
+    GridSearchCV,
+    HalvingGridSearchCV,
+    KFold,
+    RandomizedSearchCV,
+    cross_val_predict,
+    cross_val_score,
+)
 from sklearn.multioutput import MultiOutputRegressor, RegressorChain
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
@@ -128,10 +139,107 @@ def test_a_grid_search_finds_the_better_parameter():
     assert search.best_score_ > 0.999
 
 
-def test_a_grid_search_counts_bad_parameters_as_failed_fits(rows):
-    search = GridSearchCV(dl.RLS(), {"forgetting": [0.9, 1.2]}, cv=2, error_score="raise")
-    with pytest.raises(ValueError, match=r"RLS: forgetting must be in \(0, 1\]"):
-        search.fit(*rows)
+SEARCHES = {
+    "a learner": (dl.RLS(), {"forgetting": [1.2, 0.9]}, "RLS: forgetting must be in"),
+    "a first-order learner": (dl.NLMS(), {"rate": [-1.0, 0.5]}, "NLMS: rate must be in"),
+    "a relation": (
+        dl.LASER(ridge=1.0, drift_cost=2.0),
+        {"ridge": [3.0], "drift_cost": [2.5, 4.0]},
+        "LASER: ridge must be less",
+    ),
+    "a pipeline of scikit-learn": (
+        Pipeline([("scale", StandardScaler()), ("rls", dl.RLS())]),
+        {"rls__forgetting": [1.2, 0.9]},
+        "RLS: forgetting must be in",
+    ),
+    "a pipeline of two of ours": (
+        Pipeline([("powers", dl.features.Polynomial()), ("rls", dl.RLS())]),
+        {"powers__degree": [0, 2]},
+        "Polynomial: degree must be a whole number",
+    ),
+    "a transformer in our pipeline": (
+        dl.features.Polynomial() | dl.RLS(),
+        {"transformers__0__degree": [0, 2]},
+        "Polynomial: degree must be a whole number",
+    ),
+    "a learner within": (dl.Averaged(dl.RLS()), {"learner__forgetting": [1.2, 0.9]}, "RLS: forgetting must be in"),
+    "one of several within": (
+        dl.Network([dl.RLS(), dl.LMS()]),
+        {"learners__0__forgetting": [1.2, 0.9]},
+        "RLS: forgetting must be in",
+    ),
+    "a relation within": (
+        dl.Averaged(dl.LASER(ridge=1.0, drift_cost=2.0)),
+        {"learner__ridge": [3.0], "learner__drift_cost": [2.5, 4.0]},
+        "LASER: ridge must be less",
+    ),
+    "learners as values": (
+        Pipeline([("m", dl.RLS())]),
+        {"m": [dl.Ridge()], "m__ridge": [-1.0, 2.0]},
+        "Ridge: ridge must be in",
+    ),
+    "bagged learners": (BaggingRegressor(dl.RLS(), 2), {"estimator__forgetting": [1.2, 0.9]}, "RLS: forgetting must be in"),
+    "a wrapper": (dl.Kernel(dl.RLS(), budget=20), {"gamma": [-1.0, 1.0]}, "Kernel: gamma must be"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more of the")
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_search_scores_an_invalid_value_as_a_failed_fit(kind, rows):
+    estimator, grid, message = SEARCHES[kind]
+    X, y = rows[0][:60], rows[1][:60]
+    scores = GridSearchCV(estimator, grid, cv=2).fit(X, y).cv_results_["mean_test_score"]
+    assert np.isnan(scores).tolist() == [True, False]
+    with pytest.raises(ValueError, match=message):
+        GridSearchCV(estimator, grid, cv=2, error_score="raise").fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning", "ignore:One or more of the")
+@pytest.mark.parametrize(
+    "search", [HalvingGridSearchCV, partial(RandomizedSearchCV, n_iter=2), partial(GridSearchCV, n_jobs=2)]
+)
+def test_every_search_scores_an_invalid_value_as_a_failed_fit(search, rows):
+    found = search(dl.RLS(), {"forgetting": [1.2, 0.9]}, cv=2).fit(*rows)
+    assert found.best_params_ == {"forgetting": 0.9}
+    assert np.isnan(found.cv_results_["mean_test_score"]).any()
+    with pytest.raises(ValueError, match="RLS: forgetting must be in"):
+        found.best_estimator_.set_params(forgetting=1.2)  # it has learned, and is checked at once
+
+
+def test_parameters_may_be_set_in_two_steps_on_a_clone(rows):
+    twin = clone(dl.LASER(ridge=1.0, drift_cost=2.0)).set_params(ridge=3.0)
+    assert twin.get_params()["ridge"] == 3.0
+    assert twin.set_params(drift_cost=4.0).fit(*rows).get_params()["drift_cost"] == 4.0
+    assert twin.ridge == 3.0
+
+
+REFUSING = {
+    "fit": lambda model, X, y: model.fit(X, y),
+    "partial_fit": lambda model, X, y: model.partial_fit(X, y),
+    "run": lambda model, X, y: model.run(X, y),
+    "learn_one": lambda model, X, y: model.learn_one(X[0], y[0]),
+    "predict_one": lambda model, X, y: model.predict_one(X[0]),
+    "ask": lambda model, X, y: model.ask(X[0]),
+    "to_bytes": lambda model, X, y: model.to_bytes(),
+    "clone": lambda model, X, y: model.clone(),
+    "a fleet": lambda model, X, y: dl.Fleet(model).run(np.zeros(len(y), int), X, y),
+    "a forecaster": lambda model, X, y: dl.Forecaster(model, steps=2).run(X, y),
+    "a pickle": lambda model, X, y: pickle.loads(pickle.dumps(clone(model))).fit(X, y),
+}
+
+
+@pytest.mark.parametrize("verb", REFUSING)
+@pytest.mark.parametrize("make", [dl.RLS, dl.LMS, dl.Averaged, dl.Kernel], ids=lambda make: make.__name__)
+def test_a_clone_with_an_invalid_value_refuses_to_be_used(make, verb, rows):
+    name = {"RLS": "forgetting", "LMS": "rate", "Averaged": "dtype", "Kernel": "gamma"}[make.__name__]
+    twin = clone(make()).set_params(**{name: -1})
+    before = pickle.dumps(twin)
+    with pytest.raises(ValueError, match=f"{make.__name__}: {name} must be"):
+        REFUSING[verb](twin, *rows)
+    assert pickle.dumps(twin) == before
+    assert twin.get_params()[name] == -1
+    with pytest.raises(ValueError, match=f"{make.__name__}: {name} must be"):
+        make().set_params(**{name: -1})
 
 
 def test_cross_validation_scores_every_learner(learner, rows):

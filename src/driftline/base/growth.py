@@ -35,6 +35,7 @@ def meet(learner: Learner, row: Any, names: list[Name] | None) -> None:
 
 def begin(learner: Learner, core: Core, names: list[Name] | None) -> None:
     """Makes a core the learner's own."""
+    learner._settle()
     core.guard = learner._guard
     learner._core = core
     learner._direct = None if learner.missing == intake.FILL else core

@@ -44,6 +44,17 @@ class Model(river.Estimator):
             return other.set_params(**new_params) if new_params else other
         return type(self)(**{**self.get_params(deep=False), **(new_params or {})})
 
+    def __sklearn_clone__(self) -> Self:
+        """The copy that scikit-learn's ``clone`` makes; see :mod:`driftline.base.params`."""
+        from sklearn.base import clone
+
+        def copies(values: dict[str, Any]) -> dict[str, Any]:
+            return {name: clone(value, safe=False) for name, value in values.items()}
+
+        other = type(self)(**copies(self._given))
+        other._refused = copies(self._refused or {})
+        return other
+
     def _roll_back(self, state: dict[str, Any]) -> None:
         """Restores an exported state. It fails only without memory or for a forged state, which is then lost."""
         try:

@@ -82,8 +82,7 @@ class Nested(Learner):
 
     def _copies(self, learners: list[Learner]) -> list[Learner]:
         """Copies of learners, with the options that were given for all of them."""
-        given = self.get_params(deep=False)
-        options = {name: given[name] for name in _OPTIONS if given[name] is not None}
+        options = {name: self._given[name] for name in _OPTIONS if self._given[name] is not None}
         if self.missing == FILL:
             options["missing"] = self._missing_within
         return [learner.clone(options) for learner in learners]
@@ -117,7 +116,8 @@ class Nested(Learner):
         for place, inner in within.items():
             name, value = self._owner(place, plain)
             learner = dict(_learners_in(name, value))[place]
-            changed = learner.clone().set_params(**inner)
+            copied = learner.clone() if self._refused is None else learner.__sklearn_clone__()
+            changed = copied.set_params(**inner)
             plain[name] = changed if value is learner else [changed if item is learner else item for item in value]
         return super().set_params(**plain)
 
@@ -133,7 +133,7 @@ class Nested(Learner):
         name = place.partition("__")[0]
         if name not in self._params:
             raise ValueError(self._unknown(place))
-        return name, plain.get(name, self._given[name])
+        return name, plain.get(name, self.get_params(deep=False)[name])
 
 
 def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:

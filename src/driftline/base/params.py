@@ -2,6 +2,9 @@
 
 A learner lists its parameters as class attributes, ``ridge: float = params.real(default=1.0, gt=0)``. They become
 keyword-only arguments of the constructor, are checked there and in ``set_params``, and are stored as given.
+
+A copy made by scikit-learn's ``clone`` is checked later, when it first learns: a search sets the parameters of such copies
+where an error would end it, and fits them where an error is a failed fit.
 """
 
 from __future__ import annotations
@@ -77,6 +80,7 @@ class Parametrised:
     _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that repr omits at their default
     _given: dict[str, Any]  # parameters by name, as given
     _values: SimpleNamespace  # the same, numbers as Python's own types
+    _refused: dict[str, Any] | None = None  # in a copy by scikit-learn that has not learned: changes that break a rule
 
     def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)
@@ -120,6 +124,32 @@ class Parametrised:
         self._check_relations(values)
         self._given, self._values = {**self._given, **changes}, SimpleNamespace(**values)
 
+    def _change(self, changes: dict[str, Any]) -> None:
+        """Changes parameters. A copy by scikit-learn keeps changes that break a rule, until others mend it or it learns."""
+        if self._refused is None:
+            self._assign(changes)
+            return
+        together = {**self._refused, **changes}
+        try:
+            self._assign(together)
+            self._refused = {}
+        except ValueError:
+            self._refused = together
+
+    def _require_valid(self) -> None:
+        """Raises ValueError if a parameter breaks a rule, of this model or of one among its parameters."""
+        if self._refused:
+            self._assign(self._refused)
+        for value in self._given.values():
+            for item in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(item, Parametrised):
+                    item._require_valid()
+
+    def _settle(self) -> None:
+        """Before the first row is learned: requires valid parameters, from now on as soon as they are set."""
+        self._require_valid()
+        self._refused = None
+
     def _store(self, values: dict[str, Any]) -> None:
         """Stores parameters that have been checked before."""
         self._given = values
@@ -130,14 +160,14 @@ class Parametrised:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as given."""
-        return dict(self._given)
+        return {**self._given, **(self._refused or {})}
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""
         unknown = [name for name in changes if name not in self._params]
         if unknown:  # by scikit-learn's convention, where the constructor raises TypeError
             raise ValueError(self._unknown(unknown[0]))
-        self._assign(changes)
+        self._change(changes)
         return self
 
     def __repr__(self) -> str:

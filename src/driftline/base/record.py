@@ -20,6 +20,7 @@ _EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 
 def of(learner: Learner) -> Record:
     """A learner as a record. Warns if a loop of ``learn_one`` led to predictions that ran away."""
+    learner._require_valid()
     stability.warn_of_range(learner)
     owner, state = type(learner).__name__, learner.__getstate__()
     head = {

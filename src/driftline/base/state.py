@@ -18,6 +18,8 @@ def exported(learner: Learner) -> dict[str, Any]:
     state: dict[str, Any] = {
         "params": learner._given, "skipped": learner._skipped, "names": learner._names,
     }  # fmt: skip
+    if learner._refused is not None:
+        state["refused"] = learner._refused
     if learner._core is not None:
         state["core"] = learner._core.get_state()
         state["kept"] = {name: getattr(learner, name) for name in learner._kept}
@@ -29,6 +31,7 @@ def exported(learner: Learner) -> dict[str, Any]:
 def take_over(learner: Learner, state: dict[str, Any]) -> None:
     """Restores an exported state; raises ValueError if it is invalid."""
     learner._store(state["params"])
+    learner._refused = state.get("refused")
     for name, value in state.get("kept", {}).items():
         setattr(learner, name, value)  # reading __dict__ would slow down every later access to an attribute
     if "core" in state:

@@ -193,11 +193,15 @@ class Transformer(Model):
 
     def _chain_for(self, width: int) -> Chain:
         """The chain, or a temporary one if nothing was learned."""
-        return Chain(self._parts(), width) if self._chain is None else self._chain
+        if self._chain is not None:
+            return self._chain
+        self._require_valid()
+        return Chain(self._parts(), width)
 
     def _ready(self, width: int, names: list[Name] | None) -> Chain:
         if self._chain is None:
-            self._chain = Chain(self._parts(), width)
+            self._chain = self._chain_for(width)
+            self._settle()
         elif width > self._chain.inputs:
             self._chain.grow(width - self._chain.inputs)
         self._names = None if names is None else list(names)
@@ -255,10 +259,13 @@ class Transformer(Model):
         with self._guard.claim():
             chain = self._chain
             state = {} if chain is None else {"width": chain.inputs, "parts": chain.get_state()}
-            return {"params": self.get_params(deep=False), "names": copy.copy(self._names), **state}
+            if self._refused is not None:
+                state["refused"] = self._refused
+            return {"params": self._given, "names": copy.copy(self._names), **state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._store(state["params"])
+        self._refused = state.get("refused")
         chain = None
         if "parts" in state:
             chain = Chain(self._parts(), state["width"])
