@@ -57,7 +57,7 @@ def run(
         data: a directory with data files, for the targets that use some.
         jobs: parallel processes; by default every core if the work takes more than a few seconds.
         seed: the seed of all random numbers.
-        progress: show progress on a terminal.
+        progress: show progress on a terminal or in a notebook.
     """
     target = find(name)
     if seed < 0:

@@ -1,9 +1,11 @@
 """Auto(experts=[...]): the user's learners among Auto's experts."""
 
+import copy
 import pickle
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 
@@ -96,3 +98,34 @@ def test_growth_copies_explanations_and_errors():
     assert repr(pickle.loads(pickle.dumps(model))) == repr(model)
     with pytest.raises(ValueError, match="Refit"):
         dl.Auto(experts=[dl.Refit(LinearRegression())]).to_bytes()
+
+
+def test_auto_with_experts_is_an_auto_however_it_is_made(tmp_path):
+    X, y = stream(300)
+    model = dl.Auto(experts=[dl.RLS()])
+    model.run(X, y)
+    model.save(tmp_path / "model.drift")
+    copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model)), dl.load(tmp_path / "model.drift")]
+    for one in [*copies, model.clone(), clone(model)]:
+        assert isinstance(one, dl.Auto)
+        assert type(one) is type(model)
+        assert type(one).__name__ == "Auto"
+        assert repr(one) == repr(model)
+        assert repr(one.get_params()) == repr(model.get_params())
+    assert not isinstance(dl.Auto().clone(), type(model))
+    for one in copies:
+        assert np.array_equal(one.predict(X[:5]), model.predict(X[:5]))
+    alone = dl.Auto().fit(X, y)
+    assert (model.memory_, model.drift_) == (alone.memory_, alone.drift_)
+    assert model.score(X, y) == dl.Auto(experts=[dl.RLS()]).fit(X, y).score(X, y)
+    with pytest.raises(ValueError, match=r"^Auto\.predict: lags must be True with experts of your own"):
+        model.predict(X, lags=False)
+
+
+def test_a_subclass_of_auto_takes_no_experts():
+    class Mine(dl.Auto):
+        pass
+
+    assert isinstance(Mine(), Mine)
+    with pytest.raises(TypeError, match="Mine has no parameter 'experts'"):
+        Mine(experts=[dl.RLS()])

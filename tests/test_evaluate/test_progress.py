@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import math
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -35,6 +36,21 @@ def test_a_terminal_shows_rate_and_remaining_time(monkeypatch):
     assert "left" in text
     assert text.endswith("\r")
     assert not text.rpartition("\r")[0].rpartition("\r")[2].strip()  # the line was cleared
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_notebook_shows_the_line_although_its_output_is_no_terminal(monkeypatch):
+    class OutStream(io.StringIO):
+        pass
+
+    kernel = types.ModuleType("ipykernel.iostream")
+    kernel.OutStream = OutStream
+    monkeypatch.setitem(sys.modules, "ipykernel.iostream", kernel)
+    stream = OutStream()
+    monkeypatch.setattr(sys, "stderr", stream)
+    evaluate.prequential(dl.RLS(), (np.ones((50, 1)), np.ones(50)))
+    assert "100 %  50 of 50 rows" in stream.getvalue()
+    assert stream.getvalue().endswith("\r")
 
 
 @pytest.mark.usefixtures("impatient")

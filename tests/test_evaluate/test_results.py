@@ -106,6 +106,7 @@ def test_more_learners_than_colours_stay_distinguishable():
 
 def test_without_matplotlib_a_picture_says_what_to_install(result, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "driftline.evaluate.figures", raising=False)
     with pytest.raises(ImportError, match=r'pip install "driftline\[plot\]"'):
         result.plot()
 

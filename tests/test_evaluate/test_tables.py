@@ -3,11 +3,12 @@ from __future__ import annotations
 import csv
 import io
 import json
+from xml.etree import ElementTree
 
 import pytest
 
 from driftline.evaluate import Table
-from driftline.evaluate.tables import Cell
+from driftline.evaluate.tables import Cell, shown
 
 TABLE = Table(
     ["name", "value", "note"],
@@ -41,6 +42,14 @@ def test_markdown_parses_back():
     assert marks == "| :-- | --: | --: |"
     assert rows[0] == "| a_1 | 0.3333 | **2.50 ± 0.10 •** |"
     assert rows[1].startswith(r"| b\|c, d | inf |")
+
+
+def test_a_notebook_shows_the_same_cells_escaped():
+    found = ElementTree.fromstring(TABLE._repr_html_())
+    assert found.find("caption").text == "Two & more"
+    cells = [["".join(cell.itertext()) for cell in row] for row in found.iter("tr")]
+    assert cells == [list(TABLE.columns), *([shown(value) for value in row] for row in TABLE.rows)]
+    assert [bold.text for bold in found.iter("b")] == ["2.50 ± 0.10 •"]
 
 
 def test_latex_escapes_its_own_characters():

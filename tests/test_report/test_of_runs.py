@@ -1,5 +1,6 @@
 """How runs and learners display themselves: reports, figures, notebooks."""
 
+import io
 import re
 import subprocess
 import sys
@@ -12,6 +13,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.image import imread
 
 import driftline as dl
 from driftline.base import registry
@@ -246,6 +250,33 @@ def test_every_learner_has_an_html_repr(name):
     shown = read(model._repr_html_())
     assert "200 rows" in shown
     assert "None" not in shown.split("features")[1]
+
+
+@pytest.mark.parametrize("make", [dl.Auto, lambda: dl.Auto(experts=[dl.RLS()]), lambda: dl.Network([dl.RLS(), dl.LMS()])])
+def test_a_learner_that_mixes_others_shows_their_weights_and_not_those_of_features_that_depend_on_each_other(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    model = make()
+    model.run(np.column_stack([X, X.sum(axis=1), X @ [1e-9, 1.0]]), X @ [1.0, 2.0])
+    shown = read(model._repr_html_())
+    assert "weight of each expert" in shown
+    assert "intercept" not in shown
+    name, share = max(model._shares().items(), key=lambda item: abs(item[1]))
+    assert f"{name} {100 * share:.1f} %" in shown
+
+
+def test_pictures_are_shown_by_a_notebook_and_are_figures_of_matplotlib():
+    *_, run = tracked()
+    figure = run.plot()
+    result = dl.evaluate.prequential({"RLS": dl.RLS(), "LMS": dl.LMS(rate=1e-6)}, tracked()[:2])
+    axes = result.plot()
+    for one in (figure, axes):
+        height, width = imread(io.BytesIO(one._repr_png_())).shape[:2]
+        assert width > height > 100
+    assert isinstance(figure, Figure)
+    assert isinstance(axes, Axes)
+    assert "<td>RLS</td>" in result._repr_html_()
+    assert "<b>" in result._repr_html_()
 
 
 def test_runs_of_several_labels_have_an_html_repr_but_no_report(tmp_path):

@@ -77,19 +77,17 @@ class Auto(Learner, init=False):
     True
     """
 
-    _with_experts: ClassVar[type[Learner]]  # set by own_experts.py
+    _with_experts: ClassVar[type[Auto]]  # set by own_experts.py
 
     @overload
     def __new__(cls, *, intercept: bool = ..., dtype: str = ..., missing: str = ...) -> Auto: ...
     @overload
-    def __new__(  # type: ignore[misc]
+    def __new__(
         cls, *, experts: Sequence[Learner], intercept: bool = ..., dtype: str = ..., missing: str = ...
     ) -> AutoWithExperts: ...
-    def __new__(cls, *given: Any, **options: Any) -> Any:
-        """Creates a learner made of Auto and the user's own learners, if ``experts`` is given."""
-        if "experts" in options:
-            return cls._with_experts(*given, **options)
-        return super().__new__(cls)
+    def __new__(cls, *_: Any, **options: Any) -> Any:
+        """If ``experts`` is given, an Auto that has the user's own learners among its experts."""
+        return super().__new__(cls._with_experts if cls is Auto and "experts" in options else cls)
 
     _sum_names = _core.auto_sums
     _plain_intercept = False

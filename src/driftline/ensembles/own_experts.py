@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,7 @@ _BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share
 _LAYERS = 5  # number of values that the final mixture computes
 
 
-class AutoWithExperts(MetaLearner):
+class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # MetaLearner comes first
     """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
     Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat
@@ -57,6 +57,12 @@ class AutoWithExperts(MetaLearner):
     )
 
     _by_feature = _linear = False
+    _may_refuse, _plain_intercept = Learner._may_refuse, Learner._plain_intercept
+    _restore, _predict_apart = Learner._restore, Learner._predict_apart
+
+    if TYPE_CHECKING:
+
+        def _require_core(self, what: str) -> Any: ...
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -88,14 +94,40 @@ class AutoWithExperts(MetaLearner):
     def _shares(self) -> dict[str, float]:
         return self.weights_
 
+    @property
+    def _auto(self) -> Auto:
+        auto = self.learners_[0]
+        assert isinstance(auto, Auto)
+        return auto
+
+    def _memory(self) -> None:  # type: ignore[override]
+        """Unknown: every learner has its own."""
+
+    @property
+    def memory_(self) -> float:
+        """Auto's effective number of rows in use; the experts' own are theirs."""
+        return self._auto.memory_
+
+    @property
+    def drift_(self) -> float:
+        """Auto's estimate of the drift of the weights."""
+        return self._auto.drift_
+
+    def predict(self, X: Any, *, lags: bool = True) -> Array:
+        """Predicts many rows, each as if it were the next one.
+
+        Raises ValueError for ``lags=False``, because experts of any kind may use earlier rows and labels.
+        """
+        if not lags:
+            raise ValueError("Auto.predict: lags must be True with experts of your own, which may use lags; got False")
+        return Learner.predict(self, X)
+
     def explain(self) -> str:
         """Describes in words what Auto has found out about the stream, and gives the weights of the experts."""
         if self._core is None:
             return "Auto has seen no row yet."
         shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in self.weights_.items())
-        auto = self.learners_[0]
-        assert isinstance(auto, Auto)
-        return f"Weight by learner: {shares}.\n{auto.explain()}"
+        return f"Weight by learner: {shares}.\n{self._auto.explain()}"
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return Certificate(sums["loss"])

@@ -64,7 +64,7 @@ def compare(
         seed: determines the seeds of all sequences.
         n_jobs: the number of parallel processes; 1 for none. By default every core, if the work takes more than a few
             seconds.
-        progress: show progress on a terminal.
+        progress: show progress on a terminal or in a notebook.
 
     >>> import driftline as dl
     >>> learners = {"Kalman": dl.Kalman(noise=0.5), "RLS": dl.RLS(), "Ridge": dl.Ridge()}

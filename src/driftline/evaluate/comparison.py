@@ -256,6 +256,9 @@ class Comparison:
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
 
 def rank_means(comparison: Comparison, metric: Metric) -> dict[str, float]:
     """Mean ranks over the streams."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,14 +23,22 @@ def style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 
+def _figures() -> ModuleType:
+    try:
+        return importlib.import_module("driftline.evaluate.figures")
+    except ImportError as error:
+        raise missing_extra("pictures need", "matplotlib", "plot") from error
+
+
+def new_figure(width: float, height: float) -> Any:
+    """A figure that a notebook displays; a script writes it with ``savefig``."""
+    return _figures().ShownFigure(figsize=(width, height), layout="constrained")
+
+
 def new_axes(ax: Any, width: float = 8.0, height: float = 4.5) -> Any:
     """The axes given, or new ones, in the house style."""
     if ax is None:
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise missing_extra("pictures need", "matplotlib", "plot") from error
-        ax = Figure(figsize=(width, height), layout="constrained").add_subplot()
+        ax = new_figure(width, height).add_subplot(axes_class=_figures().ShownAxes)
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(alpha=0.25)
     ax.set_axisbelow(True)

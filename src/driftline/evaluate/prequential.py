@@ -69,7 +69,7 @@ def prequential(
         holdout_every: the number of rows between two such samples; a hundredth of the stream by default.
         seed: the seed of the holdout rows.
         keep_predictions: keep every prediction.
-        progress: show progress on a terminal.
+        progress: show progress on a terminal or in a notebook.
 
     >>> import driftline as dl
     >>> stream = dl.streams.Rotating(rate=0.5, unit="deg", noise=0.1)

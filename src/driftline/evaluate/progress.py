@@ -1,4 +1,4 @@
-"""A progress line on a terminal: how much is done, how fast, and how long it will take."""
+"""A progress line on a terminal or in a notebook: how much is done, how fast, and how long it will take."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Self, TextIO
 
 WAIT = 0.5  # seconds before anything is shown: short work stays quiet
 PAUSE = 0.2  # seconds between two changes of the line
+NOTEBOOK = 120  # columns of a notebook, which does not tell its width
 
 
 def duration(seconds: float) -> str:
@@ -35,15 +36,25 @@ def quantity(number: float) -> str:
     return f"{number:.3g}"
 
 
+def _columns() -> int | None:
+    """The width of the terminal or notebook that standard error goes to; None if it goes elsewhere."""
+    if sys.stderr is None:
+        return None
+    if sys.stderr.isatty():
+        return shutil.get_terminal_size().columns
+    kernel = sys.modules.get("ipykernel.iostream")
+    return NOTEBOOK if kernel is not None and isinstance(sys.stderr, kernel.OutStream) else None
+
+
 class Progress:
-    """A progress line that overwrites itself, on terminals only.
+    """A progress line that overwrites itself, on terminals and in notebooks only.
 
     Args:
         total: the total amount of work; None if unknown.
         what: what is counted.
         start: the amount done before.
-        show: False never writes. True writes to standard error if that is a terminal. A writable stream is always written
-            to.
+        show: False never writes. True writes to standard error if that is a terminal or a notebook. A writable stream is
+            always written to.
     """
 
     def __init__(self, total: int | None, what: str = "rows", *, start: int = 0, show: bool | TextIO = True) -> None:
@@ -53,8 +64,8 @@ class Progress:
         self._columns: int | None = None  # of the terminal; a longer line would wrap and stay
         if not isinstance(show, bool):
             self._out = show
-        elif show and sys.stderr is not None and sys.stderr.isatty():
-            self._out, self._columns = sys.stderr, shutil.get_terminal_size().columns - 1
+        elif show and (columns := _columns()) is not None:
+            self._out, self._columns = sys.stderr, columns - 1
         self._began = self._last = time.monotonic()
         self._shown = 0
 

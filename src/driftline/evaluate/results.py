@@ -189,3 +189,6 @@ class Prequential:
 
     def __str__(self) -> str:
         return str(self.table())
+
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()

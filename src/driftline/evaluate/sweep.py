@@ -83,6 +83,9 @@ class Sweep:
     def __str__(self) -> str:
         return str(self.table())
 
+    def _repr_html_(self) -> str:
+        return self.table()._repr_html_()
+
 
 def _cell(setting: Params, name: str) -> Cell:
     """A number with all its digits; anything else as text."""

@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,8 @@ def latex(text: str) -> str:
 class Table:
     """Columns with names, rows of values, and a caption.
 
-    ``print`` shows it. CSV and JSON hold all digits, Markdown and LaTeX the rounded text. Each ``to_`` method returns the
-    text, and writes it to a file if a path is given.
+    ``print`` and notebooks show it. CSV and JSON hold all digits, Markdown and LaTeX the rounded text. Each ``to_`` method
+    returns the text, and writes it to a file if a path is given.
 
     >>> table = Table(["learner", "mse"], [["RLS", 0.25], ["Kalman", 0.125]])
     >>> print(table)
@@ -119,6 +120,19 @@ class Table:
             for row in texts
         ]
         return "\n".join([*([self.caption] if self.caption else []), *lines])
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks display it."""
+
+        def row(kind: str, cells: Sequence[Value | Cell]) -> str:
+            texts = (
+                f"<b>{escape(shown(cell))}</b>" if isinstance(cell, Cell) and cell.bold else escape(shown(cell))
+                for cell in cells
+            )
+            return "<tr>" + "".join(f"<{kind}>{text}</{kind}>" for text in texts) + "</tr>"
+
+        lines = row("th", list(self.columns)) + "".join(row("td", cells) for cells in self.rows)
+        return f"<table><caption>{escape(self.caption)}</caption>{lines}</table>"
 
     def _right(self) -> list[bool]:
         """Which columns are right-aligned: all but those of text."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -80,23 +82,26 @@ def learner_html(learner: Learner) -> str:
     if memory is not None:
         facts.append(("memory", words.count(words.about(memory), "row")))
     facts.append(("features", f"{learner.n_features_in_:,}"))
+    if shares := learner._shares():
+        return _shown(repr(learner), facts, _bars("weight of each expert", shares, words.share))
     if not learner._by_feature or learner.n_features_in_ > TOO_MANY or learner.coef_.ndim > 1:
         return _shown(repr(learner), facts)
     if learner.intercept:
         facts.append(("intercept", words.number(learner.intercept_)))
-    return _shown(repr(learner), facts, _bars(learner))
-
-
-def _bars(learner: Learner) -> str:
-    weights = np.asarray(learner.coef_, dtype=np.float64)
-    names = getattr(learner, "feature_names_in_", None)
-    order = np.argsort(-np.abs(weights), kind="stable")[:WEIGHTS]
-    most = float(np.abs(weights).max(initial=0.0)) or 1.0
-    lines = "".join(
-        f"<tr><td>{escape(f'x{place}' if names is None else str(names[place]))}</td>"
-        f"<td>{words.number(float(weights[place]))}</td>"
-        f'<td><i style="width:{9 * abs(float(weights[place])) / most:.2f}em"></i></td></tr>'
-        for place in order
+    names = getattr(learner, "feature_names_in_", [f"x{place}" for place in range(learner.n_features_in_)])
+    return _shown(
+        repr(learner), facts, _bars("weights", dict(zip(names, learner.coef_.tolist(), strict=True)), words.number)
     )
-    title = "weights" if len(weights) <= WEIGHTS else f"the {WEIGHTS} largest of {len(weights):,} weights"
-    return f"<div>{title}<table>{lines}</table></div>"
+
+
+def _bars(title: str, values: dict[Any, float], spell: Callable[[float], str]) -> str:
+    """The largest values, each with a bar."""
+    shown = sorted(values.items(), key=lambda item: -abs(item[1]))[:WEIGHTS]
+    most = max((abs(value) for _, value in shown), default=0.0) or 1.0
+    lines = "".join(
+        f"<tr><td>{escape(str(name))}</td><td>{spell(value)}</td>"
+        f'<td><i style="width:{9 * abs(value) / most:.2f}em"></i></td></tr>'
+        for name, value in shown
+    )
+    of_all = f", the {len(shown)} largest of {len(values):,}" if len(shown) < len(values) else ""
+    return f"<div>{title}{of_all}<table>{lines}</table></div>"

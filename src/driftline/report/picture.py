@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.errors import missing_extra
+from driftline.evaluate.plots import new_figure
 from driftline.report import words
 from driftline.report.alarms import alarm_lines
 from driftline.report.charts import Chart, charts, limits, shown_at_first
@@ -26,15 +26,11 @@ COLOURS = {
 
 def draw(log: RunLog, path: Any = None) -> Any:
     """A figure with every chart that has something to show."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise missing_extra("pictures need", "matplotlib", "plot") from error
     facts = Facts(log)
     found = contributions(facts)
     drawn = [chart for chart in charts(facts, found) if not chart.missing]
     lines = -(-len(drawn) // 2)
-    figure = Figure(figsize=(12, 0.6 + 3.1 * max(lines, 1)), layout="constrained")
+    figure = new_figure(12, 0.6 + 3.1 * max(lines, 1))
     figure.suptitle(headline(facts, alarm_lines(facts, found))[0], fontsize=12)
     for place, chart in enumerate(drawn):
         _draw_one(figure.add_subplot(lines, 2, place + 1), chart, facts.by_date)
