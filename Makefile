@@ -8,7 +8,7 @@ NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/inc
 # Tests and commands start Python hundreds of times: without compiled files each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pictures test wheels test-native test-spark attack lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean
+.PHONY: help demo pictures test wheels test-native test-spark attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ wheels:  ## an sdist and wheels for the installed Pythons, in dist/, each tested
 
 attack: $(VENV)/test  ## ten minutes of interrupts, forged files, killed and competing processes, extreme numbers and damaged requests; SEED=1
 	$(BIN)/python -m tests.attack --seconds 600 --seed $(or $(SEED),0)
+
+search: $(VENV)/test  ## ten minutes of property tests on new examples, and a list of what failed; SECONDS=600, SEED=1
+	$(BIN)/python -m tests.search --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 lint: $(VENV)/lint  ## ruff, mypy, import-linter and clang-format
 	$(BIN)/ruff check .

@@ -1,28 +1,40 @@
 """Fixtures and settings for all tests: every learner with its defaults, variants of them, a stream."""
 
 import math
-import os
 import signal
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 import driftline as dl
 from driftline.base import registry
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, UnitNorm
 
-# No time limits: on a busy machine they fail tests at random. A test that needs another number of examples states it.
+# The same examples on every run: `make search` tries others. No time limits: on a busy machine they fail tests at random.
+# A test that needs another number of examples states it.
 settings.register_profile(
     "driftline",
     max_examples=60,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,
+    derandomize=True,
     database=None,
     print_blob=True,
 )
 settings.load_profile("driftline")
+
+
+def constants_of_the_library(found=providers._get_local_constants):
+    """The numbers and texts in the modules imported so far, which Hypothesis likes to try; none where examples are fixed.
+
+    Which modules those are depends on the tests that ran before in the same process.
+    """
+    return providers.Constants() if settings.default.derandomize else found()
+
+
+providers._get_local_constants = constants_of_the_library
 
 
 class OwnLoss:
