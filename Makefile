@@ -8,7 +8,7 @@ NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/inc
 # Tests and commands start Python hundreds of times: without compiled files each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pictures test wheels test-native test-spark attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean
+.PHONY: help demo pictures test wheels test-native test-spark attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean test-services
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -33,6 +33,10 @@ test-native: $(VENV)/test  ## the tests of the native core, under address and un
 test-spark: .venv-spark/ready  ## the tests of driftline.spark on a local Spark; skipped if Java 17 cannot be installed
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
 	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
+
+test-services: $(VENV)/test  ## tests with PostgreSQL, nginx, Prometheus and Chromium, installed first if root on Debian; fails if one is missing
+	$(BIN)/python -m tests.services
+	$(BIN)/python -m pytest -m services --services tests
 
 wheels:  ## an sdist and wheels for the installed Pythons, in dist/, each tested without compiler, npm and network; minutes
 	$(PYTHON) packaging/wheels.py $(PYTHONS)

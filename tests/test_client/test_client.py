@@ -18,7 +18,7 @@ from driftline.client import AsyncClient, Client, ServiceError, UnsureError
 from driftline.serve.tokens import digest_of
 from tests import patience
 from tests.test_client.flaky import Flaky
-from tests.test_serve.cluster import Cluster, lacking
+from tests.test_serve.cluster import Cluster
 from tests.test_serve.process import Process
 from tests.test_serve.test_postgres import leader
 from tests.test_serve.test_process import UNCUT
@@ -216,7 +216,7 @@ def check(received, models, log):
     assert labels == list(received)
 
 
-@pytest.mark.skipif(bool(lacking()), reason=lacking() or "there is a server")
+@pytest.mark.services("postgresql")
 @BOTH
 def test_a_client_survives_a_takeover(tmp_path, kind):
     database = Cluster()

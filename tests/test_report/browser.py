@@ -5,37 +5,11 @@ import fcntl
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
-from tests import patience
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-
-
-def find():
-    """The path of Chromium, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def install():
-    """Installs Chromium from Debian's packages if this process may; returns the reason if it could not, or an empty text."""
-    if find():
-        return ""
-    if not shutil.which("apt-get"):
-        return "no Chromium, and no apt-get to install it"
-    if os.geteuid() != 0:
-        return "no Chromium, and only root may install it: apt-get install chromium"
-    for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "chromium"]):
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired:
-            return f"no Chromium, and {' '.join(command)} took too long"
-        if done.returncode:
-            return f"no Chromium, and {' '.join(command)} failed: {done.stderr.strip()[-200:]}"
-    return "" if find() else "no Chromium, though its package was installed"
+from tests import patience, services
 
 
 def _aside(descriptor):
@@ -52,7 +26,7 @@ class Browser:
         to_browser, self._out = map(_aside, os.pipe())
         self._in, from_browser = map(_aside, os.pipe())
         command = [
-            find(),
+            services.find("chromium"),
             "--headless=new",
             "--no-sandbox",
             "--disable-gpu",

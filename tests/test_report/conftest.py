@@ -2,15 +2,12 @@
 
 import pytest
 
-from tests.test_report.browser import Browser, install
+from tests.test_report.browser import Browser
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """Headless Chromium; tests that need it are skipped, with the reason, if there is none."""
-    lacking = install()
-    if lacking:
-        pytest.skip(lacking)
+    """Headless Chromium."""
     opened = Browser(tmp_path_factory.mktemp("chromium"))
     yield opened
     opened.close()

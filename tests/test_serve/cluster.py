@@ -1,6 +1,5 @@
 """A PostgreSQL server for the tests, run by an ordinary user, on a socket in its own folder."""
 
-import glob
 import os
 import pwd
 import shutil
@@ -9,33 +8,11 @@ import subprocess
 import tempfile
 import time
 
-from tests import patience
-
-
-def lacking():
-    """The reason why there is no server to test with; empty if there is one."""
-    try:
-        import psycopg  # noqa: F401
-    except ImportError:
-        return "psycopg is not installed: the extra postgres installs it"
-    if not _binaries():
-        return "no PostgreSQL server: apt-get install postgresql"
-    if os.geteuid() == 0 and _user() is None:
-        return "PostgreSQL does not run as root, and there is no user postgres"
-    return ""
+from tests import patience, services
 
 
 def _binaries():
-    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
-    there = found[-1] if found else shutil.which("initdb")
-    return there and os.path.dirname(there)
-
-
-def _user():
-    try:
-        return pwd.getpwnam("postgres")
-    except KeyError:
-        return None
+    return os.path.dirname(services.find("postgresql"))
 
 
 class Cluster:
@@ -45,7 +22,7 @@ class Cluster:
         self.folder = tempfile.mkdtemp(prefix="driftline-pg-")
         self._as = {}
         if os.geteuid() == 0:
-            user = _user()
+            user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         data = f"{self.folder}/data"

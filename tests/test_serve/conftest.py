@@ -3,6 +3,16 @@
 import pytest
 
 from tests.test_serve.client import Client
+from tests.test_serve.cluster import Cluster
+
+
+@pytest.fixture(scope="module")
+def postgresql():
+    """A private server of PostgreSQL."""
+    pytest.importorskip("psycopg")
+    server = Cluster()
+    yield server
+    server.close()
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.sqlite import SqliteStore
 from tests import patience
+from tests.test_docs.pages import blocks
 from tests.test_serve.client import Client
-from tests.test_serve.cluster import Cluster, lacking
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "service.md").read_text()
@@ -42,8 +42,8 @@ DATABASE = "postgresql://service@db/models"
 class Reader:
     """A reader who follows the page: types each command and compares its output with the page."""
 
-    def __init__(self, folder, database):
-        self.folder, self.database, self.server, self.said = folder, database, None, ""
+    def __init__(self, folder):
+        self.folder, self.database, self.server, self.said = folder, None, None, ""
         self.done = []
         (folder / "bin").mkdir()
         command = folder / "bin" / "driftline"
@@ -58,13 +58,13 @@ class Reader:
         """The command, with the folders, port and database of this test."""
         for place in ("/etc/driftline", "/var/lib/driftline", "/backups"):
             text = text.replace(f" {place}", f" {self.folder}{place}")
-        return text.replace("8440", str(self.port)).replace(DATABASE, self.database or DATABASE)
+        return text.replace("8440", str(self.port)).replace(DATABASE, str(self.database))
 
     def type(self, line):
         line = line.partition("  #")[0].strip().replace("sudo ", "").replace(BIN, "")
         if line.startswith("#"):
             assert json.loads(line[1:]) == json.loads(self.said), self.done[-1]
-        elif not line or line.startswith(NOT_HERE) or (DATABASE in line and self.database is None):
+        elif not line or line.startswith(NOT_HERE):
             return
         elif line.startswith("driftline serve"):
             self.serve(line)
@@ -121,33 +121,34 @@ def free_port():
         return one.getsockname()[1]
 
 
-def blocks(text):
-    return re.findall(r"```(shell|sh|python)\n(.*?)```", text, re.DOTALL)
-
-
-def test_the_commands_of_the_page_run(tmp_path):
+@pytest.fixture
+def reader(tmp_path):
+    """A reader with curl and the client."""
     pytest.importorskip("httpx")
     if shutil.which("curl") is None:
         pytest.skip("needs curl")
-    cluster = None if lacking() or shutil.which("pg_dump") is None else Cluster()
-    reader = Reader(tmp_path, cluster and cluster.address)
+    reader = Reader(tmp_path)
+    yield reader
+    reader.stop()
+
+
+def test_the_commands_of_the_page_run(reader, tmp_path):
     before, production = PAGE.split("## In production")
-    production, after = production.split("## PostgreSQL")
-    try:
-        follow(reader, before)
-        follow(reader, production)
-        token = (tmp_path / "admin-token.txt").read_text().strip()
-        assert reader.model("first", token)["alarms"] > 0  # as the page says
-        follow(reader, after)
-        follow(reader, TUTORIAL)
-    finally:
-        reader.stop()
-        if cluster is not None:
-            cluster.close()
+    follow(reader, before)
+    follow(reader, production.partition("## PostgreSQL")[0])
+    token = (tmp_path / "admin-token.txt").read_text().strip()
+    assert reader.model("first", token)["alarms"] > 0  # as the page says
+    follow(reader, TUTORIAL)
     verbs = {" ".join(line.split()[:2]) for line in reader.done}
     assert {"driftline serve", "driftline token", "driftline backup", "curl -X"} <= verbs
-    if cluster is not None:
-        assert "CREATE TABLE driftline.log" in (tmp_path / "monday.sql").read_text()
+
+
+def test_the_commands_about_postgresql_run(reader, tmp_path, postgresql):
+    if shutil.which("pg_dump") is None:
+        pytest.skip("needs pg_dump")
+    reader.database = postgresql.address
+    follow(reader, PAGE.partition("## PostgreSQL")[2])
+    assert "CREATE TABLE driftline.log" in (tmp_path / "monday.sql").read_text()
 
 
 def follow(reader, text):

@@ -12,29 +12,17 @@ pytest.importorskip("uvicorn")
 from driftline.serve.engine import Engine
 from driftline.serve.problems import StoreError
 from tests import patience
-from tests.test_serve.cluster import Cluster, lacking
 from tests.test_serve.load import CLIENTS, Current, Load, check, end
 from tests.test_serve.process import Process
 from tests.test_serve.test_process import KILLS, UNCUT
 from tests.test_serve.tools import SEED, Direct, drive
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    """A private server; the tests are skipped, with the reason, if there can be none."""
-    reason = lacking()
-    if reason:
-        pytest.skip(reason)
-    server = Cluster()
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def database(cluster):
+def database(postgresql):
     """The server, cleared of the data of earlier tests."""
-    cluster.execute("DROP SCHEMA IF EXISTS driftline CASCADE")
-    return cluster
+    postgresql.execute("DROP SCHEMA IF EXISTS driftline CASCADE")
+    return postgresql
 
 
 def log_of(database):

@@ -1,18 +1,15 @@
 """Runs every command and every line of Python on the page of recipes, in order."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from tests.test_cli.calling import call
+from tests.test_docs.pages import PAGES
+from tests.test_docs.reader import Reader
 
-PAGE = Path(__file__).parents[2] / "docs" / "recipes.md"
-BLOCKS = re.compile(r"```(shell|python)\n(.*?)```", re.DOTALL)
+PAGE = "docs/recipes.md"
 
 
 @pytest.fixture
@@ -42,30 +39,14 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_there_are_a_dozen_questions_each_with_a_command_and_python():
-    recipes = PAGE.read_text().split("\n## ")[1:]
+    recipes = PAGES[PAGE].split("\n## ")[1:]
     assert len(recipes) >= 12
     for recipe in recipes:
-        assert {kind for kind, _ in BLOCKS.findall(recipe)} == {"shell", "python"}, recipe.splitlines()[0]
+        assert set(re.findall(r"```(\w+)\n", recipe)) == {"shell", "python"}, recipe.splitlines()[0]
 
 
 def test_every_block_runs(folder, capsys):
-    names = {}
-    for kind, text in BLOCKS.findall(PAGE.read_text()):
-        if kind == "python":
-            exec(compile(text, "docs/recipes.md", "exec"), names)
-            continue
-        for line in text.splitlines():
-            piped, _, command = line.rpartition(" | ")
-            if piped:
-                given = folder / piped.removeprefix("cat ")
-                with given.open() as source:
-                    program = [sys.executable, "-c", "from driftline.cli import main; main()"]
-                    subprocess.run([*program, *command.split()[1:]], stdin=source, check=True, capture_output=True)
-                continue
-            program, *arguments = command.split()
-            assert program == "driftline"
-            code, _, err = call(capsys, *arguments)
-            assert code == 0, f"{line}: {err}"
+    Reader(PAGE, capsys).follow()
     for written in ("report.html", "predictions.parquet", "forecast.csv", "errors.svg", "classes.csv", "again.html"):
         assert (folder / written).stat().st_size > 0
     assert len((folder / "predictions.jsonl").read_text().splitlines()) == 300
