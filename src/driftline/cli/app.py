@@ -70,6 +70,14 @@ def run(
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report of the run, .html.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model and the run's state here.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from --state as if the run had never stopped.")] = False,
+    from_start: Annotated[
+        bool,
+        typer.Option(
+            "--from-start",
+            help="With --resume: the pipe is fed from its first row again; rows learned before are compared and left out. "
+            "By default, a pipe goes on with its next row.",
+        ),
+    ] = False,
     save_every: Annotated[
         int | None, typer.Option(min=1, metavar="ROWS", help="Save the state every ROWS rows; by default every 5 seconds.")
     ] = None,
@@ -85,7 +93,7 @@ def run(
     Examples:
       driftline run sales.csv --target sales --report report.html
       driftline run load.parquet -t load -m rls -s forgetting=0.99 --out predictions.csv
-      cat sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
+      tail -n 0 -f sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
       driftline run meters.csv -t kwh --delay 24 --level 0.9
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
@@ -101,6 +109,8 @@ def run(
     check_file("--state", state)
     if resume and state is None:
         raise typer.BadParameter("--resume needs --state, the file to continue from")
+    if from_start and not resume:
+        raise typer.BadParameter("--from-start needs --resume: without it, every row is learned")
     check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
     flags = {"--labels": labels, "--steps": steps, "--delay": delay, "--level": level, "--report": report}
     fields = combinations.checked(arguments.reading_of(reading), flags)
@@ -122,8 +132,9 @@ def run(
         report=report,
         state=state,
         resume=resume,
+        from_start=from_start,
         save_every=save_every,
-        command=[argument for argument in context.obj or [] if argument != "--resume"],
+        command=[argument for argument in context.obj or [] if argument not in ("--resume", "--from-start")],
         show=not (quiet or json),
     )
     with errors.reported("run"):

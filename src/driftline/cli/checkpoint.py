@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from driftline.cli.outputs import Mark
 from driftline.errors import ModelFileError
 from driftline.files import Options
+from driftline.files.digests import Digests
 from driftline.storage import model_file
 from driftline.storage.model_file import Extra
 
-KIND, VERSION = "run", 8
+KIND, VERSION = "run", 9
 
 
 class StateError(Exception):
@@ -28,20 +30,23 @@ class Checkpoint:
     Attributes:
         model: the learner, or the forecaster.
         settings: the options given, including those of reading.
-        source: identifies the source.
-        rows: number of rows done.
-        written: identifies the output file (a plain Mark of outputs); None if there is none.
+        source: digests of the rows done.
+        written: identifies the output file.
         known: what is known about the columns.
         parts: the states of the run's parts, by name: arrays and plain values.
     """
 
     model: Any
     settings: dict[str, Any]
-    source: dict[str, Any]
-    rows: int
-    written: dict[str, Any] | None
+    source: Digests
+    written: Mark
     known: dict[str, Any]
     parts: dict[str, dict[str, Any]]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows done."""
+        return self.source.count
 
     @property
     def options(self) -> Options:
@@ -50,15 +55,13 @@ class Checkpoint:
 
     def save(self, path: Path) -> None:
         """Writes the state, atomically."""
-        plain = {name: value for name, value in vars(self).items() if name not in ("model", "parts")}
-        values = {part: {name: v for name, v in state.items() if not _is_array(v)} for part, state in self.parts.items()}
+        parts = self.parts | {"source": self.source.state(), "written": self.written.state()}
+        values = {part: {name: v for name, v in state.items() if not _is_array(v)} for part, state in parts.items()}
         arrays = {
-            f"{part}.{name}": value
-            for part, state in self.parts.items()
-            for name, value in state.items()
-            if _is_array(value)
+            f"{part}.{name}": value for part, state in parts.items() for name, value in state.items() if _is_array(value)
         }
-        extra = Extra(plain | {"parts": values, "kind": KIND, "version": VERSION}, arrays)
+        plain = {"settings": self.settings, "known": self.known, "rows": self.rows, "parts": values}
+        extra = Extra(plain | {"kind": KIND, "version": VERSION}, arrays)
         model_file.save(self.model._record(), path, extra)
 
 
@@ -79,14 +82,16 @@ def of(model: Any, extra: Extra, path: Path) -> Checkpoint:
     if extra.plain.get("version") != VERSION:
         raise ModelFileError(f"{path}: the run was saved by another version of driftline, which this one cannot read")
     try:
-        names = ("settings", "source", "rows", "written", "known", "parts")
-        kept = Checkpoint(model=model, **{name: extra.plain[name] for name in names})
+        settings, known, parts = (extra.plain[name] for name in ("settings", "known", "parts"))
         for name, array in extra.arrays.items():
             part, _, own = name.partition(".")
-            kept.parts[part][own] = array
-        return kept
+            parts[part][own] = array
+        source, written = Digests.restored(parts.pop("source")), Mark.restored(parts.pop("written"))
+        return Checkpoint(model, settings, source, written, known, parts)
     except KeyError as error:
         raise ModelFileError(f"{path}: the run's state lacks {error}") from None
+    except ValueError as error:
+        raise ModelFileError(f"{path}: the run's state is damaged: {error}") from None
 
 
 def check_replaceable(path: Path) -> None:

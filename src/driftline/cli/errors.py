@@ -37,7 +37,10 @@ def _explained(error: Exception, options: Container[str] | None) -> tuple[str, i
     from driftline.cli.outputs import OutputError
     from driftline.errors import ModelFileError
     from driftline.files import DataError
+    from driftline.files.errors import ChangedSourceError
 
+    if isinstance(error, ChangedSourceError):
+        return f"{error}. To start over, leave out --resume", USAGE
     if isinstance(error, DataError):
         return error.spelled(as_flags=True, options=options), DATA
     if isinstance(error, FileNotFoundError):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +20,13 @@ import pyarrow.parquet
 from driftline.cli import standard_output
 from driftline.cli.options import STDOUT
 from driftline.files.buffers import from_numpy
+from driftline.files.digests import Digests, in_words, of_lines, of_rows
+from driftline.files.types import type_name
 from driftline.storage import atomic
 from driftline.tables.inputs import Array
 
 PARQUET = ".parquet"
-TAIL = 1024  # bytes at the end of the output, which identify it
-GONE = (
-    "does not hold the predictions that it held when the state was saved: it was removed, replaced or changed. "
-    "Give the same --out, or run without --resume"
-)
+CHUNK = 2**20  # bytes read at once
 
 
 class OutputError(Exception):
@@ -42,17 +39,26 @@ class Mark:
 
     Attributes:
         length: its length at the last save.
-        end: a digest of its tail.
+        digests: digests of its rows or lines.
         token: the token in the temporary file's name, fixed for the whole run.
     """
 
     length: int = 0
-    end: str = ""
+    digests: Digests = field(default_factory=Digests)
     token: str = field(default_factory=atomic.new_token)
 
     def __post_init__(self) -> None:
         if not atomic.is_token(self.token):
             raise OutputError(f"the state is damaged: {self.token!r} cannot be part of a file's name")
+
+    def state(self) -> dict[str, Any]:
+        """The state, as an array and plain values."""
+        return {"length": self.length, "token": self.token, **self.digests.state()}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any]) -> Self:
+        """Restores what :meth:`state` returned."""
+        return cls(int(state["length"]), Digests.restored(state), state["token"])
 
 
 def as_table(columns: dict[str, Array], zone: str | None = None) -> Any:
@@ -95,30 +101,54 @@ class Standard(Output):
 class Part(Output, ABC):
     """A file that is written under a temporary name until it is complete.
 
+    Attributes:
+        unit, first: what the digests count, and the number of the first.
+
     Args:
         path: the final path.
         mark: identifies the file of an earlier run; None to start over.
     """
+
+    unit: ClassVar[str]
+    first: ClassVar[int]
 
     def __init__(self, path: Path, mark: Mark | None) -> None:
         self.path = path
         self.file: BinaryIO | None = None
         self.mark = mark or Mark()
         self.part = atomic.temporary(path, self.mark.token)
-        if self.saved_length and not self._is_there():  # checked before anything is changed
-            raise OutputError(f"{self.path}: {GONE}")
+        if self.saved_length:
+            self._check_saved()  # before anything is changed
 
     @property
     def saved_length(self) -> int:
         """The length of the file at the last save."""
         return self.mark.length
 
-    def _is_there(self) -> bool:
-        there = self.part if self.part.exists() else self.path
-        if not there.is_file() or there.stat().st_size < self.saved_length:
-            return False
-        with open(there, "rb") as file:
-            return _tail(file, self.saved_length) == self.mark.end
+    def _check_saved(self) -> None:
+        """Raises OutputError unless the file begins with what it held at the last save."""
+        there, kept = self.part if self.part.exists() else self.path, self.mark.digests
+        again = Digests(kept.step)
+        try:
+            for items in self._saved(there):
+                again.add(items)
+                if (changed := again.difference(kept)) is not None:
+                    numbers = range(changed.start + self.first, changed.stop + self.first)
+                    raise self._changed(f"{in_words(numbers, self.unit)} not as it was")
+        except (pa.ArrowException, OSError, ValueError):
+            raise self._changed("it was removed or replaced") from None
+        if again.count != kept.count:
+            raise self._changed("it was replaced or cut off")
+
+    def _changed(self, how: str) -> OutputError:
+        return OutputError(
+            f"{self.path}: does not hold the predictions that it held when the state was saved: {how}. "
+            "Give the same --out, or run without --resume"
+        )
+
+    @abstractmethod
+    def _saved(self, there: Path) -> Iterator[Array]:
+        """Digests of what a file holds, as far as it was saved."""
 
     def _open(self) -> BinaryIO:
         if self.file is None:
@@ -143,11 +173,11 @@ class Part(Output, ABC):
     def write(self, columns: dict[str, Array], zone: str | None = None) -> None:
         """Appends rows."""
         with atomic.naming(self.path):
-            self._append(self._open(), columns, zone)
+            self.mark.digests.add(self._append(self._open(), columns, zone))
 
     @abstractmethod
-    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
-        """Writes rows at the end of the file."""
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> Array:
+        """Writes rows at the end of the file; returns their digests."""
 
     def sync(self) -> Mark:
         """Makes sure that everything so far is on disk, and returns what identifies it."""
@@ -161,7 +191,7 @@ class Part(Output, ABC):
         atomic.sync(file)
 
     def _marked(self, file: BinaryIO) -> Mark:
-        return replace(self.mark, length=file.tell(), end=_tail(file, file.tell()))
+        return replace(self.mark, length=file.tell())
 
     def place(self) -> None:
         """Moves the finished file into place."""
@@ -197,9 +227,21 @@ class Part(Output, ABC):
 class TextFile(Part):
     """CSV or JSON lines."""
 
-    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
-        file.write(as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0, zone=zone))
+    unit, first = "line", 1
+
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> Array:
+        data = as_lines(columns, self.path.suffix.lower(), header=file.tell() == 0, zone=zone)
+        file.write(data)
         file.flush()  # for programs that watch the file
+        return of_lines(data)
+
+    def _saved(self, there: Path) -> Iterator[Array]:
+        left, rest = self.saved_length, b""
+        with open(there, "rb") as file:
+            while data := file.read(min(CHUNK, left)):
+                left -= len(data)
+                lines, end, rest = (rest + data).rpartition(b"\n")
+                yield of_lines(lines + end)
 
 
 class ParquetFile(Part):
@@ -208,50 +250,46 @@ class ParquetFile(Part):
     Its length is counted in rows. :meth:`place` turns it into Parquet.
     """
 
+    unit, first = "row", 0
     writer: Any = None
     rows = 0
-    last = ""  # the last row, as text
 
-    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> None:
+    def _append(self, file: BinaryIO, columns: dict[str, Array], zone: str | None) -> Array:
         table = as_table(columns, zone)
         if self.writer is None:
             self.writer = pa.ipc.new_stream(file, table.schema)
         self.writer.write_table(table)
         self.rows += len(table)
-        self.last = _row(table, -1)
+        return _digests(table)
 
-    def _is_there(self) -> bool:
-        if self.part.exists() and _end_of(self.part, self.saved_length) is None:
-            return False
-        try:
-            with pyarrow.parquet.ParquetFile(self.path) if not self.part.exists() else nullcontext() as file:
-                batches = _batches(self.part) if file is None else file.iter_batches()
-                return self._last_of(batches) == self.mark.end
-        except (pa.ArrowException, OSError, ValueError):
-            return False
+    def _saved(self, there: Path) -> Iterator[Array]:
+        if there != self.part:
+            with pyarrow.parquet.ParquetFile(there) as file:
+                yield from self._saved_rows(file.iter_batches())
+        elif _end_of(there, self.saved_length) is None:
+            raise ValueError("nothing was saved there")
+        else:
+            yield from self._saved_rows(_batches(there))
 
-    def _last_of(self, batches: Iterator[Any]) -> str | None:
-        """The last row that was saved, as text; None if there are fewer rows."""
+    def _saved_rows(self, batches: Iterator[Any]) -> Iterator[Array]:
         left = self.saved_length
-        for batch in batches:
-            if len(batch) >= left:
-                return _row(batch, left - 1)
-            left -= len(batch)
-        return None
+        while left and (batch := next(batches, None)) is not None:
+            yield _digests(batch.slice(0, left))
+            left -= min(left, len(batch))
 
     def _rewind(self, file: BinaryIO) -> None:
         end = _end_of(self.part, self.saved_length)
         assert end is not None
         file.truncate(end)
         file.seek(end)
-        self.rows, self.last = self.saved_length, self.mark.end
+        self.rows = self.saved_length
 
     def _flush(self, file: BinaryIO) -> None:
         self._end()
         super()._flush(file)
 
     def _marked(self, file: BinaryIO) -> Mark:
-        return replace(self.mark, length=self.rows, end=self.last)
+        return replace(self.mark, length=self.rows)
 
     def _end(self) -> None:
         if self.writer is not None:
@@ -292,15 +330,9 @@ def _second_part(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         made.unlink(missing_ok=True)
 
 
-def _tail(file: BinaryIO, end: int) -> str:
-    """A digest of the bytes before a position in a file; the file is at that position afterwards."""
-    file.seek(max(end - TAIL, 0))
-    return hashlib.sha256(file.read(min(end, TAIL))).hexdigest()
-
-
-def _row(table: Any, place: int) -> str:
-    """A row of a table, as text."""
-    return repr([(name, values[place].as_py()) for name, values in zip(table.schema.names, table.columns, strict=True)])
+def _digests(table: Any) -> Array:
+    """The digests of rows that were written."""
+    return of_rows(table, {each.name: type_name(each.type) for each in table.schema})
 
 
 def _batches(spool: Path) -> Iterator[Any]:

@@ -6,7 +6,7 @@ import queue
 import shlex
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter
 from typing import Any
@@ -18,7 +18,7 @@ from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.locks import locked
 from driftline.cli.matching import Matching
-from driftline.cli.outputs import Mark, Output, open_output
+from driftline.cli.outputs import Output, open_output
 from driftline.cli.scoring import standing
 from driftline.cli.signals import Stop
 from driftline.cli.tasks import Following, Forecasting, Task
@@ -26,13 +26,13 @@ from driftline.delayed import Forecaster, Pending
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
+from driftline.files.digests import Digests
 from driftline.files.errors import no_column
 from driftline.files.follower import ALIGNED
 from driftline.files.ids import Labels
 from driftline.files.opening import JSON_LINES
 from driftline.files.options import CLASSIFY
 from driftline.files.raw import RawBlock
-from driftline.files.rows import same_source
 from driftline.fleet import Fleet
 from driftline.report import RunLog
 from driftline.report.key_log import KeyLog
@@ -61,6 +61,7 @@ class Request:
     report: Path | None = None
     state: Path | None = None
     resume: bool = False
+    from_start: bool = False  # a pipe brings the rows done before again
     save_every: int | None = None
     command: list[str] = field(default_factory=list)
     show: bool = False
@@ -75,6 +76,7 @@ class RunResult:
     names: list[str]
     rows: int
     resumed_at: int
+    refed: bool  # the pipe began with the rows that were learned first
     replaced: bool  # the state of an earlier run was there, and is gone
     delay: int
     more: bool
@@ -104,11 +106,13 @@ class FileRun:
         self.request, self.stop, self.confirm = request, stop, confirm
         self.began = perf_counter()
         kept = self._kept()
+        self.digests = None if request.state is None else Digests() if kept is None else kept.source
         self.rows = Rows(
             request.source,
             request.options,
             known=None if kept is None else kept.known,
-            skip=0 if kept is None else kept.rows,
+            done=self.digests,
+            from_start=request.from_start,
         )
         self.done = self.resumed_at = 0
         self.replaced = False
@@ -180,18 +184,12 @@ class FileRun:
         return kept
 
     def _go_on(self, kept: Checkpoint) -> None:
-        if not same_source(kept.source, self.rows):
-            raise StateError(
-                f"{self.request.state}: was saved by a run over another source: {self.rows.name} begins differently. "
-                "To continue with new rows, append them to that run's file"
-            )
         self.done = self.resumed_at = self.saved_rows = kept.rows
         self.task.restore(kept.parts)
 
     def _open_output(self, kept: Checkpoint | None) -> Output:
         ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
-        mark = None if kept is None else Mark(**(kept.written or {}))
-        return open_output(self.request.out, ending=ending, mark=mark)
+        return open_output(self.request.out, ending=ending, mark=None if kept is None else kept.written)
 
     def run(self) -> RunResult:
         """Takes the rows that are not done yet, until the last one or a request to stop."""
@@ -224,7 +222,6 @@ class FileRun:
                 self._save_if_due()
                 continue
             if raw is None:
-                self._check_end()
                 self.more = self.task.finish()
                 return
             self._check_known()  # now the columns of JSON lines are known
@@ -237,13 +234,6 @@ class FileRun:
             self.confirm()
             self.replaced = self.request.state.exists()
             atomic.target(self.request.state).unlink(missing_ok=True)
-
-    def _check_end(self) -> None:
-        if self.rows.reader.seen < self.resumed_at:
-            raise StateError(
-                f"{self.request.state}: was saved after {self.resumed_at:,} rows, "
-                f"and {self.rows.name} has {self.rows.reader.seen:,}"
-            )
 
     def _learn(self, raw: RawBlock, bar: Progress) -> None:
         begin, rows = 0, len(raw)
@@ -261,6 +251,8 @@ class FileRun:
             if len(columns["row"]):  # rows that only bring labels have no predictions
                 self.output.write(columns, zone)
             bar.advance(end - begin, self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
+            if self.digests is not None:
+                self.digests.add(piece.digests)
             self.done, begin = raw.start + end, end
             self._save_if_due()
 
@@ -283,16 +275,14 @@ class FileRun:
     def _save(self) -> None:
         """Saves the output first, so that a state never counts rows that are not written."""
         request = self.request
-        if request.state is None:
+        if request.state is None or self.digests is None:
             return
         self.confirm()
-        written = self.output.sync()
         Checkpoint(
             model=self.task.model,
             settings=request.settings,
-            source=self.rows.fingerprint(),
-            rows=self.done,
-            written=None if request.out is None else asdict(written),
+            source=self.digests,
+            written=self.output.sync(),
             known=self.rows.state(),
             parts=self.task.state(),
         ).save(request.state)
@@ -328,6 +318,7 @@ class FileRun:
             names=self.rows.names,
             rows=self.done,
             resumed_at=self.resumed_at,
+            refed=self.rows.refed,
             replaced=self.replaced,
             delay=self.request.delay,
             more=self.more,

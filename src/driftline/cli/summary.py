@@ -19,6 +19,10 @@ from driftline.evaluate.tables import Cell, Table, finite
 from driftline.report.words import count
 
 SHOWN_KEYS = 10
+REFED = (
+    "the pipe began with the rows that were learned first, so these were learned again. "
+    "If it is fed from its start, --from-start leaves out the rows learned before"
+)
 _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 
 
@@ -48,7 +52,7 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
         lines += task.in_words()
     elif found["rmse"] is not None:
         lines += _error_lines(found, score.season)
-    lines += [f"Warning: {words}" for words in task.warnings()]
+    lines += [f"Warning: {words}" for words in _warnings(result)]
     if score.skipped:
         lines.append(f"{count(score.skipped, 'row')} without a target or a prediction, not learned")
     if result.backwards:
@@ -67,6 +71,10 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     speed = f" ({new / result.seconds:,.0f} rows/s)" if new and result.seconds > 0 else ""
     lines.append(f"{result.seconds:.2f} s{speed}: reading {result.reading:.2f} s, learning {result.learning:.2f} s")
     return "\n".join(lines)
+
+
+def _warnings(result: RunResult) -> list[str]:
+    return [*([REFED] if result.refed else []), *result.task.warnings()]
 
 
 def _waiting(task: Matching) -> list[str]:
@@ -130,7 +138,7 @@ def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
         "interrupted": bool(result.stopped),
         "rows_back_in_time": result.backwards,
         "crowded_columns": list(result.crowded),
-        "warnings": task.warnings(),
+        "warnings": _warnings(result),
         "seconds": round(result.seconds, 4),
         "reading_seconds": round(result.reading, 4),
         "learning_seconds": round(result.learning, 4),

@@ -35,7 +35,7 @@ class TypedTables(Reader):
         for name in self.names:
             if self.names.count(name) > 1:
                 raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
-        for name in self._wanted():
+        for name in self.wanted():
             kind = self._kind(name)
             if kind != TEXT or name in self.options.texts:
                 self.types[name] = kind
@@ -47,8 +47,8 @@ class TypedTables(Reader):
         """Opens the source and returns its schema."""
 
     @abstractmethod
-    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
-        """Batches from about row ``skip`` on, each with the index of its first row."""
+    def _batches(self) -> Iterator[Any]:
+        """The rows, in batches."""
 
     def _kind(self, name: str) -> str:
         if name in self.options.texts:
@@ -67,7 +67,7 @@ class TypedTables(Reader):
         return DataError(words, source=self.opened.name, column=name, hints=left_out(name, self.options))
 
     def _settle(self, piece: Any, place: Place) -> None:
-        for name in self._wanted():
+        for name in self.wanted():
             if name not in self.types:
                 kind = TextColumn(name, piece.column(name), self.options, place, self.opened.name).kind()
                 self.types |= {} if kind is None else {name: kind}
@@ -77,22 +77,22 @@ class TypedTables(Reader):
         words = " ".join(str(error).split()) or type(error).__name__
         return DataError(f"the file is damaged or cut off: {words[:300]}", source=self.opened.name, place=place)
 
-    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from row ``skip`` on."""
-        start, batches = 0, self._batches(skip)
+    def blocks(self) -> Iterator[RawBlock]:
+        """The rows."""
+        start, batches = 0, self._batches()
         while True:
             try:
-                start, batch = next(batches)
+                batch = next(batches)
             except StopIteration:
                 return
             except BROKEN as error:
                 raise self._damaged(error, start) from None
-            for begin in range(max(skip - start, 0), len(batch), ROWS):
+            for begin in range(0, len(batch), ROWS):
                 piece, place = batch.slice(begin, min(ROWS, len(batch) - begin)), partial(_place, start + begin)
                 self._settle(piece, place)
                 piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
                 yield RawBlock(piece, start + begin, kinds, place, None)
-            self.seen = start = start + len(batch)
+            start += len(batch)
 
 
 def _place(start: int, row: int) -> str:
@@ -100,7 +100,7 @@ def _place(start: int, row: int) -> str:
 
 
 class Parquet(TypedTables):
-    """Reads a Parquet file page by page. Row groups that are not needed are skipped."""
+    """Reads a Parquet file page by page."""
 
     def _open(self) -> Any:
         from pyarrow.parquet import ParquetFile
@@ -113,15 +113,8 @@ class Parquet(TypedTables):
         """The number of rows, from the file's metadata."""
         return int(self.file.metadata.num_rows)
 
-    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
-        start, groups = 0, list(range(self.file.num_row_groups))
-        while groups and start + self.file.metadata.row_group(groups[0]).num_rows <= skip:
-            start += self.file.metadata.row_group(groups.pop(0)).num_rows
-        self.seen = start
-        wanted = self._wanted()
-        for batch in self.file.iter_batches(batch_size=ROWS, row_groups=groups, columns=wanted, use_threads=False):
-            yield start, batch
-            start += len(batch)
+    def _batches(self) -> Iterator[Any]:
+        return self.file.iter_batches(batch_size=ROWS, columns=self.wanted(), use_threads=False)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Closes the file."""
@@ -141,13 +134,11 @@ class Arrow(TypedTables):
             self.reader = pa.ipc.open_stream(self.source)
         return self.reader.schema
 
-    def _batches(self, skip: int) -> Iterator[tuple[int, Any]]:
-        start = 0
-        wanted = self._wanted()
+    def _batches(self) -> Iterator[Any]:
+        wanted = self.wanted()
         for batch in self._each():
             batch.validate(full=True)
-            yield start, batch.select(wanted)
-            start += len(batch)
+            yield batch.select(wanted)
 
     def _each(self) -> Iterator[Any]:
         if isinstance(self.reader, pa.ipc.RecordBatchFileReader):

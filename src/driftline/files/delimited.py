@@ -81,20 +81,17 @@ class Delimited(Reader):
                 )
         return names
 
-    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from row ``skip`` on."""
+    def blocks(self) -> Iterator[RawBlock]:
+        """The rows."""
         start = 0
         for data, line in self.lines:
             if start == 0:
                 self._find_decimal(data)
-            table = self._parse(data, line)
-            rows = len(table)
-            begin = min(max(skip - start, 0), rows)
-            if begin < rows:
-                place = partial(_place, data, line, begin, self.delimiter)
-                piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
-                yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
-            self.seen = start = start + rows
+            table, place = self._parse(data, line), partial(_place, data, line, self.delimiter)
+            if len(table):
+                table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
+                yield RawBlock(table, start, kinds, place, self.opened.consumed())
+            start += len(table)
 
     def _find_decimal(self, data: bytes) -> None:
         """Detects a decimal comma, unless commas separate values. Whole numbers decide nothing."""
@@ -102,7 +99,7 @@ class Delimited(Reader):
             self.decimal = "."
             return
         try:
-            text = self._read(data, dict.fromkeys(self._wanted(), pa.string()))
+            text = self._read(data, dict.fromkeys(self.wanted(), pa.string()))
         except pa.ArrowInvalid:
             return  # the parser will report it
         columns = [pc.drop_null(column) for column in text.columns]
@@ -122,7 +119,7 @@ class Delimited(Reader):
             if any(pa.types.is_binary(column.type) for column in table.columns):
                 raise pa.ArrowInvalid("not UTF-8")
             known = len(self.types)
-            self._settle(table, partial(_place, data, line, 0, self.delimiter))
+            self._settle(table, partial(_place, data, line, self.delimiter))
             if len(self.types) == known:
                 return table
             return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
@@ -138,7 +135,7 @@ class Delimited(Reader):
             parse_options=pyarrow.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=types,
-                include_columns=names or self._wanted(),
+                include_columns=names or self.wanted(),
                 null_values=self.options.nulls,
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
@@ -149,7 +146,7 @@ class Delimited(Reader):
 
     def _settle(self, table: Any, place: Place) -> None:
         """Decides what each column holds, from these rows. A column without values is left for later."""
-        for name in self._wanted():
+        for name in self.wanted():
             if name in self.types:
                 continue
             column = table[name]
@@ -250,10 +247,10 @@ class Delimited(Reader):
         return DataError(words, source=self.opened.name, place=at, column=name, hints=hints)
 
 
-def _place(data: bytes, line: int, begin: int, delimiter: str, row: int) -> str:
-    """The place of row ``begin + row`` in a block whose first line has the number ``line``."""
+def _place(data: bytes, line: int, delimiter: str, row: int) -> str:
+    """The place of a row in a block whose first line has the number ``line``."""
     reader = csv.reader(io.StringIO(data.decode("utf-8", "replace"), newline=""), delimiter=delimiter)
-    passed, left = 0, begin + row
+    passed, left = 0, row
     for values in reader:
         if values:
             if left == 0:

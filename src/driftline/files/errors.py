@@ -94,6 +94,10 @@ class DataError(ValueError):
         return DataError(self.what, source=source, place=self.place, column=self.column, hints=self.hints, row=self.row)
 
 
+class ChangedSourceError(DataError):
+    """A source that does not begin with the rows that were read from it before."""
+
+
 class UnknownColumnError(DataError):
     """A column that the file does not have."""
 

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow.compute
 
 from driftline.files.columns import as_texts
+from driftline.files.digests import Digests
 from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import DataError, UnknownColumnError
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock
-from driftline.files.rows import Rows, same_source
+from driftline.files.rows import Rows
 from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
 
@@ -27,6 +28,7 @@ class Label(NamedTuple):
     id: str
     y: float
     time: float
+    digest: int
     place: str
 
 
@@ -113,19 +115,14 @@ class Labels:
         named = {name: getattr(options, name) for name in ("target", "id", "time", "time_format", "na")}
         own = Options(**named, features=())
         self.kind: str | None = None
-        self.taken = 0 if kept is None else int(kept["rows"])
+        self._done = Digests() if kept is None else Digests.restored(kept)
+        self._taken: list[int] = []  # digests of lines, to be added to those
         self._latest = -np.inf if kept is None else float(kept["latest"])  # time of the last line taken
         try:
-            self.rows = Rows(source, own, known=None if kept is None else kept["known"], skip=self.taken)
+            self.rows = Rows(source, own, known=None if kept is None else kept["known"], done=self._done)
         except UnknownColumnError as error:
             needed = "A label file has the id, the target and the time at which each label became known"
             raise DataError(f"{error.what}. {needed}", source=error.source) from None
-        if kept is not None and not same_source(kept["source"], self.rows):
-            self.rows.close()
-            raise DataError(
-                "does not begin like the label file that the state was saved with; append new labels to that file",
-                source=self.rows.name,
-            )
         self._lines = self._read()
         self._next: Label | None = None
 
@@ -138,7 +135,8 @@ class Labels:
                 times = self._times(raw, block)
             except DataError as error:
                 raise error.within(self.rows.name) from None
-            for number, line in enumerate(zip(ids, labels.tolist(), times.tolist(), strict=True)):
+            lines = zip(ids, labels.tolist(), times.tolist(), raw.digests.tolist(), strict=True)
+            for number, line in enumerate(lines):
                 label = Label(*line, raw.place(number))
                 if np.isnan(label.y):
                     raise DataError("has no label", source=self.rows.name, place=label.place)
@@ -162,7 +160,8 @@ class Labels:
             if self._next is None or self._next.time >= time:
                 return
             label, self._next = self._next, None
-            self.taken, self._latest = self.taken + 1, label.time
+            self._taken.append(label.digest)
+            self._latest = label.time
             yield label
 
     def count_left(self) -> int:
@@ -170,9 +169,11 @@ class Labels:
         return (self._next is not None) + sum(1 for _ in self._lines)
 
     def state(self) -> dict[str, Any]:
-        """The file's identity and how many of its lines were taken."""
+        """The lines that were taken, by their digests, and what is known about the file."""
         known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features
-        return {"rows": self.taken, "latest": self._latest, "known": known, "source": self.rows.fingerprint()}
+        self._done.add(np.array(self._taken, dtype=np.uint64))
+        self._taken = []
+        return {"latest": self._latest, "known": known, **self._done.state()}
 
     def close(self) -> None:
         """Stops reading."""

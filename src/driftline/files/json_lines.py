@@ -37,21 +37,18 @@ class JsonLines(Reader):
         self.names = list(self.types)
         self._unquoted = _unquoted_values(options.texts)
 
-    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from row ``skip`` on."""
+    def blocks(self) -> Iterator[RawBlock]:
+        """The rows."""
         start = 0
         for data, line in self.lines:
             data = data.removeprefix(b"\xef\xbb\xbf") if line == 1 else data
             if not data.strip():
                 continue
-            table = self._parse(data, line)
-            rows = len(table)
-            begin = min(max(skip - start, 0), rows)
-            if begin < rows:
-                place = partial(_place, data, line, begin)
-                piece, kinds = with_times(table.slice(begin), self.types, self.options, place, self.opened.name)
-                yield RawBlock(piece, start + begin, kinds, place, self.opened.consumed())
-            self.seen = start = start + rows
+            table, place = self._parse(data, line), partial(_place, data, line)
+            if len(table):
+                table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
+                yield RawBlock(table, start, kinds, place, self.opened.consumed())
+            start += len(table)
 
     def _parse(self, data: bytes, line: int) -> Any:
         self._check_depth(data, line)
@@ -63,7 +60,7 @@ class JsonLines(Reader):
             times = [name for name in table.column_names if name not in types and pa.types.is_timestamp(table[name].type)]
             if times:  # Arrow loses their offsets: read them again as text
                 table = self._read_some(texts, types | dict.fromkeys(times, pa.string()))
-            self._settle(table, partial(_place, data, line, 0))
+            self._settle(table, partial(_place, data, line))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
             raise self._explain(data, line, error) from None
         return table.select([name for name in table.column_names if self._is_there(name, table)])
@@ -179,9 +176,9 @@ class _Pairs:
         self.items = items
 
 
-def _place(data: bytes, line: int, begin: int, row: int) -> str:
-    """The place of row ``begin + row`` in a block whose first line has the number ``line``."""
-    left = begin + row
+def _place(data: bytes, line: int, row: int) -> str:
+    """The place of a row in a block whose first line has the number ``line``."""
+    left = row
     for number, piece in enumerate(data.split(b"\n"), line):
         if piece.strip():
             if left == 0:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import os
+import stat
 import sys
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 from driftline.files.errors import DataError
@@ -43,20 +44,11 @@ class Opened:
     path: str | None  # to open it again
     size: int | None
     packed: BinaryIO | None = None  # the compressed stream
+    whole: bool = True  # whether it is read from its first row; a pipe goes on where it is
 
     def consumed(self) -> int | None:
         """How many of the ``size`` bytes have been read."""
         return (self.packed or self.stream).tell() if self.size is not None else None
-
-    def start(self, length: int) -> bytes | None:
-        """Reads its first bytes (unpacked) again; None for a pipe."""
-        if self.path is None:
-            return None
-        with open(self.path, "rb") as file:
-            try:
-                return file.read(length) if self.packed is None else gzip.GzipFile(fileobj=file).read(length)
-            except DAMAGES as error:
-                raise _damaged(error, self.name) from None
 
     def close(self) -> None:
         """Closes the streams that were opened here."""
@@ -79,6 +71,10 @@ class Pipe(io.RawIOBase):
         """The descriptor to wait on."""
         return self.fd
 
+    def at_start_of_file(self) -> bool:
+        """Whether the standard input is a file, redirected, at its first byte."""
+        return stat.S_ISREG(os.fstat(self.fd).st_mode) and os.lseek(self.fd, 0, os.SEEK_CUR) == 0
+
     def readinto(self, buffer: object) -> int:
         """Reads whatever has arrived."""
         view = memoryview(buffer)  # type: ignore[arg-type]
@@ -91,7 +87,8 @@ def open_source(source: str | os.PathLike[str]) -> Opened:
     """Opens a file, or the standard input for ``-``, and detects its format."""
     name = os.fspath(source)
     if name == PIPE:
-        return _identify("standard input", io.BufferedReader(Pipe(), PEEK), None, None)
+        pipe = Pipe()
+        return _identify("standard input", io.BufferedReader(pipe, PEEK), None, None, whole=pipe.at_start_of_file())
     if os.path.isdir(name):
         raise DataError("is a folder, not a file", source=name)
     try:
@@ -101,12 +98,13 @@ def open_source(source: str | os.PathLike[str]) -> Opened:
     except OSError as error:
         raise DataError(error.strerror or str(error), source=name) from None
     regular = os.path.isfile(name)
-    return _identify(name, stream, name if regular else None, os.fstat(stream.fileno()).st_size if regular else None)
+    size = os.fstat(stream.fileno()).st_size if regular else None
+    return _identify(name, stream, name if regular else None, size, whole=regular)
 
 
-def _identify(name: str, stream: Peekable, path: str | None, size: int | None) -> Opened:
+def _identify(name: str, stream: Peekable, path: str | None, size: int | None, whole: bool) -> Opened:
     try:
-        return _recognise(name, stream, path, size)
+        return replace(_recognise(name, stream, path, size), whole=whole)
     except BaseException:
         stream.close()
         raise

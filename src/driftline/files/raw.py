@@ -19,7 +19,8 @@ Place = Callable[[int], str]  # describes where in the source a row of a block i
 class RawBlock:
     """Rows as an Arrow table, with the index of the first row and a function that describes a row's place.
 
-    ``kinds`` says what the columns hold; a column without a value so far is not in it.
+    ``kinds`` says what the columns hold; a column without a value so far is not in it. ``digests`` has a digest of each row
+    if the run is saved.
     """
 
     table: Any
@@ -27,6 +28,7 @@ class RawBlock:
     kinds: dict[str, str]
     place: Place
     consumed: int | None = None
+    digests: Any = None
 
     def __len__(self) -> int:
         return len(self.table)
@@ -37,7 +39,8 @@ class RawBlock:
             return self
         place = self.place
         table = self.table.slice(begin, end - begin)
-        return RawBlock(table, self.start + begin, self.kinds, lambda row: place(begin + row), self.consumed)
+        digests = None if self.digests is None else self.digests[begin:end]
+        return RawBlock(table, self.start + begin, self.kinds, lambda row: place(begin + row), self.consumed, digests)
 
     def only(self, rows: list[int]) -> RawBlock:
         """Some of the rows."""
@@ -62,14 +65,14 @@ class Reader(ABC):
         self.types: dict[str, str] = dict(types or {})
         self.names: list[str] = []  # the columns of the source, as far as known
         self.decimal = "."  # decimal mark of numbers in text
-        self.seen = 0  # rows so far, including skipped ones
 
-    def _wanted(self) -> list[str]:
+    def wanted(self) -> list[str]:
+        """The columns that are read."""
         return [name for name in self.names if self.options.wants(name)]
 
     @abstractmethod
-    def blocks(self, skip: int = 0) -> Iterator[RawBlock]:
-        """The rows from row ``skip`` on."""
+    def blocks(self) -> Iterator[RawBlock]:
+        """The rows."""
 
     @property
     def rows(self) -> int | None:

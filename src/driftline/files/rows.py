@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
+from driftline.files import digests
 from driftline.files.arrow_tables import Arrow, Parquet
 from driftline.files.delimited import Delimited
+from driftline.files.digests import Digests
 from driftline.files.encoder import Block, Encoder
-from driftline.files.errors import DataError, Hint, no_column
+from driftline.files.errors import ChangedSourceError, DataError, Hint, no_column
 from driftline.files.json_lines import JsonLines
-from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, PEEK, open_source
+from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, open_source
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
 from driftline.tables.inputs import Array
 
 AHEAD = 3  # blocks to read ahead
+ALIKE = 64  # rows at the start of a pipe that are hardly the same by chance
+_APPEND = "new rows must be appended at the end"
 READERS: dict[str, Callable[..., Reader]] = {
     CSV: Delimited,
     JSON_LINES: JsonLines,
@@ -48,8 +52,10 @@ class Rows:
     Args:
         source: a path, or "-".
         options: how to read it.
-        known: what an earlier reading of the same source found, from :meth:`state`.
-        skip: how many rows to skip.
+        known: what an earlier reading found, from :meth:`state`.
+        done: digests of the rows that were read before, none at first. A file must begin with these rows; they are compared
+            and left out. A pipe goes on with its next row. None if no digests are needed.
+        from_start: compare and leave out the rows of a pipe too.
     """
 
     def __init__(
@@ -58,9 +64,10 @@ class Rows:
         options: Options,
         *,
         known: Mapping[str, Any] | None = None,
-        skip: int = 0,
+        done: Digests | None = None,
+        from_start: bool = False,
     ) -> None:
-        self.options, self.skip = options, skip
+        self.options, self.done = options, done
         self.encoder = Encoder(options)
         if known is not None:
             self.encoder.restore(known["encoder"])
@@ -70,11 +77,14 @@ class Rows:
             if known is not None:
                 self.reader.decimal = known["decimal"]
             if opened.format != JSON_LINES:
+                if known is not None and done is not None:
+                    self._compare_columns(known["columns"])
                 self._check_names(self.reader.names)
         except BaseException:
             opened.close()
             raise
-        self.name = opened.name
+        self.name, self.from_start = opened.name, from_start or opened.whole
+        self.refed = False  # whether a pipe that goes on began with the rows that were read first
         self.seconds = 0.0  # time spent reading
         self._stop = threading.Event()
         self._queue: queue.Queue[RawBlock | BaseException | None] = queue.Queue(AHEAD)
@@ -101,16 +111,14 @@ class Rows:
 
     def state(self) -> dict[str, Any]:
         """What is known about the columns, as plain values."""
-        return {"encoder": self.encoder.state(), "types": dict(self.reader.types), "decimal": self.reader.decimal}
-
-    def fingerprint(self, length: int = PEEK) -> dict[str, Any]:
-        """Identifies the source: its first ``length`` bytes or, for a pipe, its column names."""
         reader = self.reader
-        start = reader.opened.start(length)
-        if start is None:
-            text = "\n".join(reader.names) if reader.opened.format != JSON_LINES else ""
-            return {"pipe": hashlib.sha256(text.encode()).hexdigest()}
-        return {"bytes": len(start), "sha256": hashlib.sha256(start).hexdigest()}
+        columns = None if reader.opened.format == JSON_LINES else reader.wanted()
+        return {
+            "encoder": self.encoder.state(),
+            "types": dict(reader.types),
+            "decimal": reader.decimal,
+            "columns": columns,
+        }
 
     def __iter__(self) -> Iterator[Block]:
         """Blocks of rows, in order."""
@@ -146,7 +154,7 @@ class Rows:
     def _read_ahead(self) -> None:
         try:
             began = perf_counter()
-            for block in self.reader.blocks(self.skip):
+            for block in self._new():
                 self.seconds += perf_counter() - began
                 if not self._put(block):
                     return
@@ -154,6 +162,57 @@ class Rows:
             self._put(None)
         except BaseException as error:
             self._put(error)
+
+    def _new(self) -> Iterator[RawBlock]:
+        """The rows that were not read before, with their digests."""
+        if self.done is None:
+            yield from self.reader.blocks()
+            return
+        kept = Digests.restored(self.done.state())  # the caller adds to its own
+        raws = (replace(raw, digests=digests.of_rows(raw.table, raw.kinds)) for raw in self.reader.blocks())
+        yield from self._after(kept, raws) if self.from_start else self._going_on(kept, raws)
+
+    def _after(self, kept: Digests, raws: Iterator[RawBlock]) -> Iterator[RawBlock]:
+        """The rows after those that were read before, which are compared."""
+        again = Digests(kept.step)
+        for raw in raws:
+            old = min(kept.count - again.count, len(raw))
+            if old:
+                self._compare(again, kept, raw.piece(0, old))
+            if old < len(raw):
+                yield raw.piece(old, len(raw))
+        if again.count < kept.count:
+            words = f"has {again.count:,} rows, but {kept.count:,} were read before; {_APPEND}"
+            raise ChangedSourceError(words, source=self.name)
+
+    def _going_on(self, kept: Digests, raws: Iterator[RawBlock]) -> Iterator[RawBlock]:
+        """All rows of a pipe, numbered from those that were read before."""
+        again, wanted = Digests(kept.step), min(max(ALIKE, kept.step), kept.count)
+        for raw in raws:
+            if again.count < wanted:
+                again.add(raw.digests[: kept.count - again.count])
+                self.refed = again.count >= wanted and again.difference(kept) is None
+            yield replace(raw, start=kept.count + raw.start)
+
+    def _compare(self, again: Digests, kept: Digests, raw: RawBlock) -> None:
+        """Raises ChangedSourceError for the first row that is not as it was."""
+        again.add(raw.digests)
+        changed = again.difference(kept)
+        if changed is not None:
+            place = raw.place(changed[0] - raw.start) if changed[0] >= raw.start else ""
+            words = f"{digests.in_words(changed, 'row')} not as it was when it was read before; {_APPEND}"
+            raise ChangedSourceError(words, source=self.name, place=place)
+
+    def _compare_columns(self, before: list[str] | None) -> None:
+        """Raises ChangedSourceError if there are not the same columns as before."""
+        now = self.reader.wanted()
+        if before is None or set(now) == set(before):
+            return
+        gone = next((name for name in before if name not in now), None)
+        new = next((name for name in now if name not in before), None)
+        words = f"has the new column {new!r}" if gone is None else f"lacks the column {gone!r}"
+        words += "; the rows that were read before had other columns"
+        raise ChangedSourceError(words, source=self.reader.opened.name)
 
     def _put(self, item: RawBlock | BaseException | None) -> bool:
         while not self._stop.is_set():
@@ -210,11 +269,6 @@ class Rows:
         elif all(_is_number(name) for name in names):
             error = DataError(f"{error.what}. The first line holds numbers, but must hold the names", source=error.source)
         return error
-
-
-def same_source(kept: Mapping[str, Any], rows: Rows) -> bool:
-    """Whether a source is the one that was read before, possibly with rows appended."""
-    return rows.fingerprint(int(kept.get("bytes", PEEK))) == kept
 
 
 def _is_number(text: str) -> bool:
