@@ -254,7 +254,7 @@ def test_a_demo_in_an_impossible_folder_is_refused(capsys):
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        (1, "", "RLS.tell: y is NaN"),
+        (1, "", 'RLS.tell: y is NaN; missing="skip" leaves out such rows'),
         (0, "1e39", "RLS.ask: x has 1e+39 in feature 'row 1', beyond the range of float32"),
     ],
 )

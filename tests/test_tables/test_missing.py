@@ -1,6 +1,7 @@
 """Missing values: None, NaN, NA and null are refused, or skipped and counted."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -185,6 +186,58 @@ def test_rows_with_missing_values_or_without_weight_leave_no_trace(make, data, d
         assert np.allclose(model._weights, wanted._weights, rtol=1e-6, atol=1e-6)
 
 
+SKIP = '; missing="skip" leaves out such rows'
+REMEDIES = {
+    "run": lambda model, X, y: model.run(X, y),
+    "fit": lambda model, X, y: model.fit(X, y),
+    "learn_one": lambda model, X, y: [model.learn_one(x, label) for x, label in zip(X, y, strict=True)],
+    "learn_one of mappings": lambda model, X, y: [
+        model.learn_one(dict(zip("abc", x, strict=True)), label) for x, label in zip(X, y, strict=True)
+    ],
+    "tell": lambda model, X, y: [model.tell(model.ask(x), label) for x, label in zip(X, y, strict=True)],
+    "a frame": lambda model, X, y: model.run(pd.DataFrame(X, columns=list("abc")), y),
+    "a fleet": lambda model, X, y: dl.Fleet(model).run(np.zeros(len(y), int), X, y),
+    "a forecaster": lambda model, X, y: dl.Forecaster(model, steps=2).run(X, y),
+}
+
+
+@pytest.mark.parametrize("how", REMEDIES)
+@pytest.mark.parametrize("kind", [dl.RLS, dl.NLMS, dl.Averaged, dl.Auto])
+def test_the_error_for_a_missing_value_names_ways_out_that_work(kind, how, rows):
+    X, y = rows[0][:20].copy(), rows[1][:20].copy()
+    act, holed, unlabelled, infinite = REMEDIES[how], X.copy(), y.copy(), X.copy()
+    holed[7, 1], unlabelled[7], infinite[7, 1] = np.nan, np.nan, np.inf
+    for table, labels, value, ways in (
+        (holed, y, "NaN", ("skip", "fill")),
+        (X, unlabelled, "NaN", ("skip",)),
+        (infinite, y, "infinity", ("skip",)),
+    ):
+        with pytest.raises(ValueError, match=value) as caught:
+            act(kind(), table, labels)
+        assert re.findall(r'missing="(\w+)"', str(caught.value)) == list(ways)
+        for way in ways:
+            act(kind(missing=way), table, labels)
+
+
+def test_a_transformer_which_cannot_skip_rows_promises_nothing():
+    with pytest.raises(ValueError, match=r"^Standardize\.run: x has NaN in row 1, feature 0$"):
+        dl.features.Standardize().run([[1.0], [np.nan]])
+
+
+def test_the_error_for_several_labels_a_row_says_what_to_do(rows):
+    X, y = rows
+    both = np.column_stack([y, -y])
+    words = "NLMS takes one; use one model for each label, or a learner that takes several, such as RLS"
+    for act in (lambda: dl.NLMS().run(X, both), lambda: dl.NLMS().learn_one(X[0], both[0]), lambda: dl.NLMS().fit(X, both)):
+        with pytest.raises(ValueError, match=words):
+            act()
+    with pytest.raises(
+        ValueError, match="y must have one dimension, got 2, 2 in a row, where one is expected; use one model"
+    ):
+        dl.Forecaster(dl.RLS(), steps=2).run(X, both)
+    assert dl.RLS().run(X, both).predictions.shape == both.shape
+
+
 @pytest.mark.parametrize("row", [0, 1, 50, 199])
 @pytest.mark.parametrize("kind", [dl.RLS, dl.Kalman, dl.NLMS])
 def test_a_bad_value_is_named_by_row_and_column_and_nothing_is_learned(kind, rows, row):
@@ -193,11 +246,11 @@ def test_a_bad_value_is_named_by_row_and_column_and_nothing_is_learned(kind, row
     before = pickle.dumps(model)
     holed = X.copy()
     holed[row, 1] = np.inf
-    with pytest.raises(ValueError, match=rf"X has infinity in row {row}, feature 1$"):
+    with pytest.raises(ValueError, match=rf"X has infinity in row {row}, feature 1{SKIP}$"):
         model.run(holed, y)
-    with pytest.raises(ValueError, match=rf"predict: X has infinity in row {row}, feature 1$"):
+    with pytest.raises(ValueError, match=rf"predict: X has infinity in row {row}, feature 1{SKIP}$"):
         model.predict(holed)
     y[row] = np.nan
-    with pytest.raises(ValueError, match=rf"y is NaN in row {row}$"):
+    with pytest.raises(ValueError, match=rf"y is NaN in row {row}{SKIP}$"):
         model.run(X, y)
     assert pickle.dumps(model) == before

@@ -26,12 +26,14 @@ class Door:
         features: number of features of a row; None before the first row.
         names: feature names, if there are any.
         dtype: values must be in its range.
+        missing: the learner's parameter of this name; None for models that have none.
     """
 
     owner: str
     features: int | None
     names: list[Name] | None
     dtype: str = "float64"
+    missing: str | None = None
 
     # One row.
 
@@ -54,7 +56,10 @@ class Door:
     def known_names(self, where: str) -> list[Name]:
         """The names so far; raises ValueError if the model learned from features without names."""
         if self.names is None and self.features is not None:
-            raise ValueError(f"{where}: x is a mapping, but {self.owner} learned from features without names")
+            raise ValueError(
+                f"{where}: x is a mapping, but {self.owner} learned from features without names; "
+                "give their values in order, or train a model with mappings or a frame"
+            )
         return self.names or []
 
     def require_width(self, width: int, where: str) -> None:
@@ -129,7 +134,9 @@ class Door:
         output = int((~(np.abs(labels) <= self.largest)).argmax())
         value = float(labels[output])
         which = f", output {output}" if np.ndim(y) else ""
-        raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}")
+        raise ValueError(
+            f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}{self._remedy(value, True)}"
+        )
 
     def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
         """Raises ValueError that names the bad value in a row or its label."""
@@ -140,7 +147,14 @@ class Door:
 
     def refuse_value(self, value: float, where: str, what: str, place: str) -> NoReturn:
         """Raises ValueError that names a bad value and its place."""
-        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}")
+        raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}{self._remedy(value)}")
+
+    def _remedy(self, value: float, of_label: bool = False) -> str:
+        """What can be done about a value that is not finite."""
+        if np.isfinite(value) or self.missing in (None, "skip"):
+            return ""
+        skipping = '; missing="skip" leaves out such rows'
+        return skipping if of_label or np.isinf(value) else f'{skipping}, missing="fill" fills in such values'
 
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""

@@ -272,7 +272,7 @@ class Learner(Model, Saved):
     @property
     def _door(self) -> Door:
         features = None if self._core is None else self._core.features
-        return Door(type(self).__name__, features, self._names, self.dtype)
+        return Door(type(self).__name__, features, self._names, self.dtype, self.missing)
 
     @property
     def _largest(self) -> float:

@@ -171,7 +171,7 @@ def tell_natively(learner: Learner, ticket: Ticket, batch: Batch) -> int:
 
 def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
     """The labels of a table, (T,), or (T, m) if a row has several."""
-    if learner._knows_outputs and y is not None:
+    if y is not None:
         values = y if isinstance(y, np.ndarray) else inputs.as_array(y, where, "y")
         if values.ndim == 2 and (values.shape[1] > 1 or learner._outputs is not None):
             _check_outputs(learner, values.shape[1], where)
@@ -182,7 +182,7 @@ def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
 
 def as_label(learner: Learner, y: Any, where: str) -> Any:
     """The label of a row, or an array of them."""
-    if learner._knows_outputs and y is not None and not isinstance(y, (float, int, str, bytes)):
+    if y is not None and not isinstance(y, (float, int, str, bytes)):
         values = inputs.as_array(y, where, "y")
         if values.ndim == 1 and (values.size > 1 or learner._outputs is not None):
             _check_outputs(learner, values.size, where)
@@ -196,4 +196,7 @@ def _check_outputs(learner: Learner, outputs: int, where: str) -> None:
     if known not in (None, outputs):
         raise ValueError(f"{where}: y has {outputs} labels a row, expected {known}")
     if outputs > 1 and not learner._takes_outputs:
-        raise ValueError(f"{where}: y has {outputs} labels a row, but {type(learner).__name__} takes one")
+        raise ValueError(
+            f"{where}: y has {outputs} labels a row, but {type(learner).__name__} takes one; {inputs.ONE_LABEL}, "
+            "or a learner that takes several, such as RLS"
+        )

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.base.model import as_objects
 from driftline.base.rules import Rule
-from driftline.tables.inputs import Array, is_missing, warn_of_column
+from driftline.tables.inputs import ONE_LABEL, Array, is_missing, warn_of_column
 
 
 def of_one(label: Any) -> Any:
@@ -56,7 +56,7 @@ def as_labels(y: Any, rows: int, where: str) -> list[Any]:
         warn_of_column(where, "y")
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{where}: y must have one dimension, got {array.ndim}")
+        raise ValueError(f"{where}: y must have one dimension, got {array.ndim}; {ONE_LABEL}")
     if len(array) != rows:
         raise ValueError(f"{where}: X has {rows} rows, y has {len(array)}")
     if array.dtype.kind == "c":

@@ -47,7 +47,7 @@ class Packed:
     @property
     def _door(self) -> Door:
         features = None if self.core is None else self.core.features
-        return Door("Fleet", features, self.names, self.learner.dtype)
+        return Door("Fleet", features, self.names, self.learner.dtype, self.learner.missing)
 
     def table(self, X: Any, where: str) -> Table:
         """Many rows."""

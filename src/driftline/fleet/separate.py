@@ -104,7 +104,7 @@ class Separate:
     def _refuse_bad(self, rows: CallRows, block: Array) -> None:
         if self.learner.missing != "raise":
             return
-        door = Door("Fleet", None, rows.table.names, self.learner.dtype)
+        door = Door("Fleet", None, rows.table.names, self.learner.dtype, self.learner.missing)
         whole = door.whole_rows(block)
         labels = None if self.learner._estimator_type == "classifier" else rows.labels
         if labels is not None:

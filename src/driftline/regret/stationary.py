@@ -67,7 +67,7 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
         y: their labels, (T,).
         u: fixed weights, intercept last; None takes those that minimise the bound.
 
-    References: :cite:`vaits2011`, Section 4, without resets; :cite:`moroshko2013`, Table 4.1.
+    References: :cite:`crammer2012`; :cite:`moroshko2013`, Table 4.1, where :math:`|x| \le 1`.
 
     >>> import driftline as dl
     >>> bound = arowr(dl.AROWR(noise=1.0, intercept=False), [[1.0], [1.0]], [1.0, 1.0])

@@ -18,6 +18,8 @@ Name = Hashable
 
 BLOCK_ROWS = 65_536
 _NAMELESS = "; text and times need columns with names: give a frame, or a mapping for each row"
+ONE_LABEL = "use one model for each label"
+_CLASSES = "; Classifier takes labels that are not numbers"
 BLOCK_ELEMENTS = 2**18
 BLOCK_OPERATIONS = 2**30
 LIBRARIES = ("pandas", "polars", "pyarrow")  # libraries whose frames can be made, not only read
@@ -73,7 +75,7 @@ def as_numbers(values: Array, where: str, what: str) -> Array:
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, and is refused
             return values.astype(np.float64)
     if values.dtype.kind != "O":
-        hint = _NAMELESS if values.dtype.kind in "UTSM" and what in ("x", "X") else ""
+        hint = (_CLASSES if what == "y" else _NAMELESS if what in ("x", "X") else "") if values.dtype.kind in "UTSM" else ""
         raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}{hint}")
     out = np.empty(values.shape)
     for place, value in np.ndenumerate(values):
@@ -93,7 +95,7 @@ def as_number(value: Any, where: str, what: str) -> float:
     if is_null(value):
         return math.nan
     if isinstance(value, (str, bytes)):
-        raise ValueError(f"{where}: {what} must be a number, got {value!r}")
+        raise ValueError(f"{where}: {what} must be a number, got {value!r}{_CLASSES if what[:1] == 'y' else ''}")
     if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
         raise ValueError(f"{where}: Complex data not supported, {what} is {value!r}")
     try:
@@ -181,7 +183,8 @@ def as_table(X: Any, where: str) -> Table:
             return _frame_table(X, where)
         X = as_array(X, where, "X")
     if X.ndim != 2:
-        hint = " Reshape your data: X[None, :] for one row, X[:, None] for one feature." if X.ndim == 1 else ""
+        shape = ": X[None, :] for one row, X[:, None] for one feature" if X.ndim == 1 else " to one row for each label"
+        hint = f" Reshape your data{shape}."
         raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}.{hint}")
     return Table(X, X.shape[0], X.shape[1], None, where)
 
@@ -209,6 +212,7 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
         vector = vector[:, 0]
     if vector.ndim != 1:
         hint = f", {vector.shape[1]} in a row, where one is expected" if vector.ndim == 2 else ""
+        hint += f"; {ONE_LABEL}" if vector.ndim == 2 and what == "y" else ""
         raise ValueError(f"{where}: {what} must have one dimension, got {vector.ndim}{hint}")
     if vector.shape[0] != rows:
         raise ValueError(f"{where}: X has {rows} rows, {what} has {vector.shape[0]}")
@@ -251,7 +255,8 @@ def as_row(x: Any, where: str) -> Array:
         raise TypeError(f"{where}: x is a sparse row; this learner takes dense rows, e.g. x.toarray().ravel()")
     row = as_array(x, where, "x")
     if row.ndim != 1:
-        raise ValueError(f"{where}: x must have one dimension, got {row.ndim}")
+        hint = "a row is a sequence of numbers, [x] for one" if row.ndim == 0 else "run, predict and fit take several rows"
+        raise ValueError(f"{where}: x must have one dimension, got {row.ndim}; {hint}")
     if row.size == 0:
         raise ValueError(f"{where}: x is empty")
     return np.asarray(as_numbers(row, where, "x"), dtype=np.float64)
