@@ -36,7 +36,7 @@ test-spark: .venv-spark/ready  ## the tests of driftline.spark on a local Spark;
 
 test-services: $(VENV)/test  ## tests with PostgreSQL, nginx, Prometheus and Chromium, installed first if root on Debian; fails if one is missing
 	$(BIN)/python -m tests.services
-	$(BIN)/python -m pytest -m services --services tests
+	$(BIN)/python -m pytest -m services --services -rs tests
 
 wheels:  ## an sdist and wheels for the installed Pythons, in dist/, each tested without compiler, npm and network; minutes
 	$(PYTHON) packaging/wheels.py $(PYTHONS)

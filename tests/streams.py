@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import driftline as dl
 
@@ -29,6 +31,22 @@ def stationary(seed: int, rows: int = 60, d: int = 4, noise: float = 0.3) -> tup
 
 
 WORDS = np.array(["down", "up", "none", "far"])  # labels of up to four classes
+
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def tables(rows: int = 40, columns: int = 12, least: int = 1) -> st.SearchStrategy[tuple[Array, Array]]:
+    """Rows and labels: a few numbers that Hypothesis draws one by one, and shrinks, or many from a seeded generator."""
+    numbers = st.integers(-300, 300).map(lambda hundredths: hundredths / 100)
+    sizes = st.tuples(st.integers(least, 8), st.integers(1, min(columns, 4)))
+    small = sizes.flatmap(lambda size: st.tuples(*(arrays(float, shape, elements=numbers) for shape in (size, size[0]))))
+    return small | st.builds(drifting, seeds, st.integers(least, rows), st.integers(1, columns))
+
+
+def pieces(y: Array, cuts: list[int]) -> list[Array]:
+    """The numbers of the rows, cut into parts; cuts beyond the last row do not count."""
+    return np.split(np.arange(len(y)), sorted({cut for cut in cuts if cut < len(y)}))
 
 
 def labelled(seed: int, rows: int, d: int, classes: int) -> tuple[Array, Array]:
@@ -149,15 +167,14 @@ def assert_one_way_of_learning(whole: Any, parts: Any, looped: Any, X: Array, y:
     predictions, weights = loop(looped, X, y)
     np.testing.assert_array_equal(run.predictions, predictions)
     np.testing.assert_array_equal(run.weights, weights)
-    pieces = np.split(np.arange(len(y)), sorted(set(cuts)))
-    found = [parts.run(X[piece], y[piece]).predictions for piece in pieces]
+    found = [parts.run(X[piece], y[piece]).predictions for piece in pieces(y, cuts)]
     np.testing.assert_array_equal(np.concatenate(found), run.predictions)
     assert_same_state(looped, whole)
     assert_same_state(parts, whole)
     ends = whole.run(X, y, level=0.5)
     for end in ("lower", "upper"):
         again = copy.deepcopy(looped)
-        found = [getattr(again.run(X[piece], y[piece], level=0.5), end) for piece in pieces]
+        found = [getattr(again.run(X[piece], y[piece], level=0.5), end) for piece in pieces(y, cuts)]
         np.testing.assert_array_equal(np.concatenate(found), getattr(ends, end))
     return run
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import driftline as dl
 from driftline.checks.tools import same
 from tests.reference import Array, Case, Outcome, Reference
-from tests.streams import EVERY, assert_one_way_of_learning, drifting
+from tests.streams import EVERY, assert_one_way_of_learning, drifting, tables
 from tests.test_linear import test_lms as lms
 
 
@@ -23,21 +23,20 @@ def plain(X: Array, y: Array) -> Outcome:
 
 REFERENCE = Reference(plain, [Case()])
 
-seeds = st.integers(0, 2**32 - 1)
 PARTS = sorted(name for name in EVERY if "logistic" not in name)
 
 
-@given(st.sampled_from(PARTS), seeds, st.integers(1, 9), st.booleans())
-def test_the_weights_are_the_mean_of_those_that_predicted(name, seed, d, intercept):
-    X, y = drifting(seed, 30, d)
+@given(st.sampled_from(PARTS), tables(30, 9), st.booleans())
+def test_the_weights_are_the_mean_of_those_that_predicted(name, table, intercept):
+    X, y = table
     model, plain = dl.Averaged(EVERY[name](intercept=intercept)), EVERY[name](intercept=intercept)
     start = type(plain)(**plain.get_params(deep=False))
     start._meet(X[0], None)
     after = plain.run(X, y, weights_every=1).weights
     used = np.vstack([start._weights, after[:-1]])
     run = model.run(X, y, weights_every=1)
-    rows = np.column_stack([X, np.ones(30)]) if intercept else X
-    for t in range(30):
+    rows = np.column_stack([X, np.ones(len(X))]) if intercept else X
+    for t in range(len(X)):
         mean = used[: t + 1].mean(axis=0)
         np.testing.assert_allclose(run.weights[t], mean, rtol=1e-12, atol=1e-12 * np.abs(used).max())
         before = used[:t].mean(axis=0) if t else used[0]
@@ -45,9 +44,9 @@ def test_the_weights_are_the_mean_of_those_that_predicted(name, seed, d, interce
     np.testing.assert_array_equal(model.learner_.coef_, plain.coef_)
 
 
-@given(st.sampled_from(PARTS), seeds, st.integers(1, 6), st.lists(st.integers(1, 29), max_size=3), st.booleans())
-def test_run_equals_the_loop_and_a_run_in_parts(name, seed, d, cuts, single):
-    X, y = drifting(seed, 30, d)
+@given(st.sampled_from(PARTS), tables(30, 6), st.lists(st.integers(1, 29), max_size=3), st.booleans())
+def test_run_equals_the_loop_and_a_run_in_parts(name, table, cuts, single):
+    X, y = table
     dtype = "float32" if single else "float64"
     whole, parts, looped = (dl.Averaged(EVERY[name](dtype=dtype)) for _ in range(3))
     run = assert_one_way_of_learning(whole, parts, looped, X, y, cuts)

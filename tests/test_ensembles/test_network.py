@@ -17,6 +17,8 @@ from tests.streams import (
     assert_one_way_of_learning,
     assert_same_state,
     drifting,
+    seeds,
+    tables,
     told_in_another_thread,
     wild,
 )
@@ -33,7 +35,6 @@ def plain(X: Array, y: Array) -> Outcome:
 
 REFERENCE = Reference(plain, [Case()])
 
-seeds = st.integers(0, 2**32 - 1)
 # Names of learners that take any real label.
 PARTS = sorted(name for name in EVERY if "logistic" not in name)
 
@@ -46,12 +47,11 @@ def of_parts(model, X, y):
 
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
-    seeds,
-    st.integers(1, 6),
+    tables(40, 6),
     st.sampled_from(["float64", "float32"]),
 )
-def test_a_network_equals_its_nested_learners_one_after_the_other(names, seed, d, dtype):
-    X, y = drifting(seed, 40, d)
+def test_a_network_equals_its_nested_learners_one_after_the_other(names, table, dtype):
+    X, y = table
     model = dl.Network([EVERY[name](dtype=dtype) for name in names])
     top = dl.ARCOR(schedule=None, radius=1.0, intercept=False, dtype=dtype)
     copies, predicted = of_parts(model, X, y)
@@ -67,12 +67,11 @@ def test_a_network_equals_its_nested_learners_one_after_the_other(names, seed, d
 
 @given(
     st.lists(st.sampled_from(PARTS), min_size=1, max_size=4),
-    seeds,
-    st.integers(1, 6),
+    tables(30, 6),
     st.lists(st.integers(1, 29), max_size=3),
 )
-def test_run_equals_the_loop_and_a_run_in_parts(names, seed, d, cuts):
-    X, y = drifting(seed, 30, d)
+def test_run_equals_the_loop_and_a_run_in_parts(names, table, cuts):
+    X, y = table
     whole, parts, looped = (dl.Network([EVERY[name]() for name in names]) for _ in range(3))
     assert_one_way_of_learning(whole, parts, looped, X, y, cuts)
 
