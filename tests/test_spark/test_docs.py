@@ -18,12 +18,12 @@ def test_the_blocks_of_the_page_run(spark, tmp_path):
     texts = [text for kind, text in blocks(PAGES["docs/spark.md"]) if kind == "python"]
     for number, text in enumerate(texts):
         for folder in ("readings", "incoming", "predictions", "drifted", "more predictions", "checkpoint", "checkpoint 2"):
-            own = f" {number}" if folder == "predictions" or "def write" in text else ""  # each an example of its own
+            own = f"-{number}" if folder == "predictions" or "def write" in text else ""  # each an example of its own
             text = text.replace(f'"{folder}"', f'"{tmp_path}/{folder}{own}"')
         exec(compile(text, "docs/spark.md", "exec"), names)
         for query in spark.streams.active:
             query.processAllAvailable()
             query.stop()
-    for folder in ("predictions 0", "predictions 1", "more predictions"):
+    for folder in ("predictions-0", "predictions-1", "more predictions"):
         assert spark.read.parquet(f"{tmp_path}/{folder}").count() == len(rows)
     assert names["model"].n_seen_ > 0
