@@ -38,6 +38,7 @@ def test_endless_lines_are_refused_before_memory_runs_out(capsys, tmp_path, monk
     monkeypatch.setattr(lines, "LONGEST", LIMIT)
     monkeypatch.setattr(lines, "BLOCK", LIMIT // 4)
     monkeypatch.setattr(lines, "FIRST", LIMIT // 8)
+    monkeypatch.setattr(lines, "LARGEST", LIMIT // 4)
     for name, data, words in malformed.huge_lines(LIMIT):
         refuse(capsys, tmp_path, name, data, words)
 

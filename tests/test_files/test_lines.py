@@ -16,6 +16,7 @@ def small_blocks(monkeypatch):
     """Blocks of about 20 bytes, most of which would end inside quotes."""
     for name in ("FIRST", "BLOCK", "PEEK"):
         monkeypatch.setattr(lines, name, 20)
+    monkeypatch.setattr(lines, "LEAST", 1)
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -27,7 +27,7 @@ def gathered(rows):
 def test_small_blocks_give_the_same_rows_as_large_ones(tmp_path, monkeypatch, name):
     path = write(mixed(300), tmp_path / name)
     X, y, names = gathered(open_rows(path, target="load"))
-    for constant, value in (("BLOCK", 700), ("FIRST", 300)):
+    for constant, value in (("BLOCK", 700), ("FIRST", 300), ("LEAST", 1)):
         monkeypatch.setattr(lines, constant, value)
     monkeypatch.setattr(lines, "PEEK", 100)
     monkeypatch.setattr(arrow_tables, "ROWS", 7)

@@ -132,6 +132,7 @@ def test_unreadable_dates_never_become_categories(tmp_path, written, words):
 def test_the_advice_for_a_time_unlike_the_others_works(tmp_path, monkeypatch, usual, other, words, late):
     """In the first rows, which determine the format of the times, and in later ones; with and without it as --time."""
     monkeypatch.setattr("driftline.files.lines.BLOCK", 1024 if late else 10_000)
+    monkeypatch.setattr("driftline.files.lines.LEAST", 1)
     days = [usual.format(1 + row % 28) for row in range(200)]
     path, rows = tmp_path / "a.csv", np.arange(float(len(days) + 1))
     write(pa.table({"when": [*days, other], "load": rows}), path)

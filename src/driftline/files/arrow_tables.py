@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -18,7 +19,8 @@ from driftline.files.types import WRITTEN, type_name
 from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import TEXT
 
-ROWS = 32_768  # rows per batch
+ROWS, VALUES = 32_768, 2**22  # most rows and values per batch
+LEAST = 64  # rows per batch, however many columns there are
 BROKEN = (pa.ArrowException, OSError, EOFError, ValueError, MemoryError)  # what Arrow raises for damaged files
 
 
@@ -32,9 +34,9 @@ class TypedTables(Reader):
         except BROKEN as error:
             raise self._damaged(error) from None
         self.names = list(self.schema.names)
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise DataError(f"two columns are called {name!r}; rename one", source=opened.name)
+        twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
+        if twice is not None:
+            raise DataError(f"two columns are called {twice!r}; rename one", source=opened.name)
         for name in self.wanted():
             kind = self._kind(name)
             if kind != TEXT or name in self.options.texts:
@@ -63,6 +65,11 @@ class TypedTables(Reader):
         except pa.ArrowInvalid:
             raise self._useless(f"the time zone {kind.tz!r} is not known here", name) from None
 
+    @property
+    def _most(self) -> int:
+        """The most rows to take at once."""
+        return min(ROWS, max(LEAST, VALUES // (len(self.wanted()) or 1)))
+
     def _useless(self, words: str, name: str) -> DataError:
         return DataError(words, source=self.opened.name, column=name, hints=left_out(name, self.options))
 
@@ -79,7 +86,7 @@ class TypedTables(Reader):
 
     def blocks(self) -> Iterator[RawBlock]:
         """The rows."""
-        start, batches = 0, self._batches()
+        start, batches, most = 0, self._batches(), self._most
         while True:
             try:
                 batch = next(batches)
@@ -87,8 +94,8 @@ class TypedTables(Reader):
                 return
             except BROKEN as error:
                 raise self._damaged(error, start) from None
-            for begin in range(0, len(batch), ROWS):
-                piece, place = batch.slice(begin, min(ROWS, len(batch) - begin)), partial(_place, start + begin)
+            for begin in range(0, len(batch), most):
+                piece, place = batch.slice(begin, most), partial(_place, start + begin)
                 self._settle(piece, place)
                 piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
                 yield RawBlock(piece, start + begin, kinds, place, None)
@@ -114,7 +121,7 @@ class Parquet(TypedTables):
         return int(self.file.metadata.num_rows)
 
     def _batches(self) -> Iterator[Any]:
-        return self.file.iter_batches(batch_size=ROWS, columns=self.wanted(), use_threads=False)  # type: ignore[no-any-return]
+        return self.file.iter_batches(batch_size=self._most, columns=self.wanted(), use_threads=False)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Closes the file."""

@@ -13,15 +13,17 @@ from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Texts
 from driftline.tables.inputs import Array
 
+_FLOAT64 = pa.float64()
+
 
 def as_numbers(values: Any) -> Array:
     """A column of numbers or booleans as float64, NaN where one is missing."""
     values = joined(values)
+    if values.type == _FLOAT64:
+        return to_numpy(values, np.float64, np.nan)
     if pa.types.is_duration(values.type):
         return to_numpy(values.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), np.float64, np.nan) / 1e6
-    if not pa.types.is_float64(values.type):
-        values = values.cast(pa.float64(), safe=False)
-    return to_numpy(values, np.float64, np.nan)
+    return to_numpy(values.cast(_FLOAT64, safe=False), np.float64, np.nan)
 
 
 def as_texts(values: Any) -> Any:

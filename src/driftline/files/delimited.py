@@ -71,9 +71,10 @@ class Delimited(Reader):
         names = [name.strip() or f"column {place + 1}" for place, name in enumerate(names)]
         if not names:
             raise DataError("there is no header line", source=self.opened.name)
+        places: dict[str, int] = {}
         for place, name in enumerate(names):
-            if name in names[:place]:
-                first, second = ordinal(names.index(name) + 1), ordinal(place + 1)
+            if (before := places.setdefault(name, place)) != place:
+                first, second = ordinal(before + 1), ordinal(place + 1)
                 raise DataError(
                     f"two columns are called {name!r}, the {first} and the {second}; rename one",
                     source=self.opened.name,
@@ -110,8 +111,8 @@ class Delimited(Reader):
 
     def _parse(self, data: bytes, line: int) -> Any:
         types = {name: arrow_type(kind) for name, kind in self.types.items()}
-        texts = [*self.options.texts, *([self.options.time] if self.options.time_format else [])]
-        types |= {name: pa.string() for name in texts if name in self.names and name not in types}
+        texts = {*self.options.texts, self.options.time if self.options.time_format else None}
+        types |= {name: pa.string() for name in self.names if name in texts and name not in types}
         try:
             table = self._read(data, types)
             if b'"' in data and (len(table) < data.count(b"\n") or data.count(b'"') % 2):

@@ -16,7 +16,7 @@ from driftline.files.raw import RawBlock
 from driftline.files.written_times import EXAMPLE, LIKE_EXAMPLE
 from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
-from driftline.tables.columns import Categories, Numbers, Unknown
+from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -75,10 +75,11 @@ class Encoder(encoder.ColumnEncoder):
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
         before, order = len(self.names), self.options.time if self._is_order(raw) else None
-        for name in raw.table.schema.names:
+        found = dict(zip(raw.table.schema.names, raw.table.columns, strict=True))
+        for name in found:
             if name in raw.kinds and name not in self.columns and name != order and self.options.is_feature(name):
                 self.add(name, raw.kinds[name])
-        values = {name: self._read(name, raw) for name in self.columns if name != order}
+        values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
         X, growth = self.rows(values, len(raw.table))
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
@@ -91,10 +92,9 @@ class Encoder(encoder.ColumnEncoder):
 
     def table(self, raw: RawBlock) -> pa.Table:
         """The columns of a block that become features, as they are, for a model that encodes them itself."""
-        found = {}
+        there, found = set(raw.table.schema.names), {}
         for name, column in self.columns.items():
-            absent = name not in raw.table.schema.names
-            values = pa.nulls(len(raw.table)) if absent else raw.table.column(name)
+            values = raw.table.column(name) if name in there else pa.nulls(len(raw.table))
             found[name] = as_texts(values) if isinstance(column, Categories) else values
         return pa.table(found)
 
@@ -102,22 +102,21 @@ class Encoder(encoder.ColumnEncoder):
         """Whether the time is a plain number, which orders the rows and is not a feature."""
         return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
-    def _read(self, name: str, raw: RawBlock) -> Any:
-        """The column of a block in the form that its encoder takes; all values are missing if the block lacks it."""
+    def _read(self, name: str, values: Any, raw: RawBlock) -> Any:
+        """The values of a column in the form that its encoder takes; all are missing if the block lacks it."""
         column, rows = self.columns[name], len(raw.table)
-        absent = name not in raw.table.schema.names or pa.types.is_null(raw.table.schema.field(name).type)
+        absent = values is None or pa.types.is_null(values.type)
         try:
             if isinstance(column, Numbers):
-                return np.full(rows, np.nan) if absent else self._finite(as_numbers(raw.table.column(name)), name, raw)
+                return np.full(rows, np.nan) if absent else self._finite(as_numbers(values), name, raw)
             if isinstance(column, Categories):
-                return as_coded(pa.nulls(rows, pa.string()) if absent else raw.table.column(name))
-            return np.full(rows, MISSING) if absent else as_moments(raw.table.column(name))
+                return as_coded(pa.nulls(rows, pa.string()) if absent else values)
+            return np.full(rows, MISSING) if absent else as_moments(values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
-        infinite = np.isinf(values)
-        if infinite.any():
+        if not all_finite(values) and (infinite := np.isinf(values)).any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
             raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=left_out(name, self.options))

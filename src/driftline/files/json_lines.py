@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -94,6 +94,7 @@ class JsonLines(Reader):
     def _survey(self, data: bytes) -> dict[str, Any] | None:
         """The type of each wanted column's first value; None if a line is not an object. Notes the names of all columns."""
         found: dict[str, Any] = {}
+        met: dict[str, None] = {}
         for line in data.split(b"\n"):
             try:
                 items = json.loads(line) if line.strip() else {}
@@ -101,16 +102,20 @@ class JsonLines(Reader):
                 return None
             if not isinstance(items, dict):
                 return None
-            self.names += [name for name in items if name not in self.names]
+            met |= dict.fromkeys(items)
             for name, value in items.items():
                 if name not in found and value is not None and self.options.wants(name):
                     found[name] = pa.array([value]).type if isinstance(value, (bool, str)) else pa.float64()
+        self._meet(met)
         return found
 
+    def _meet(self, names: Iterable[str]) -> None:
+        """Notes the names of columns."""
+        self.names = list(dict.fromkeys([*self.names, *names]))
+
     def _settle(self, table: Any, place: Place) -> None:
+        self._meet(table.column_names)
         for name in table.column_names:
-            if name not in self.names:
-                self.names.append(name)
             if name in self.types or not self.options.wants(name):
                 continue
             if name in self.options.texts:
@@ -199,7 +204,7 @@ def _read(data: bytes, types: dict[str, Any], *, closed: bool) -> Any:
     )
 
 
-def _unquoted_values(names: Sequence[str]) -> re.Pattern[bytes] | None:
+def _unquoted_values(names: Iterable[str]) -> re.Pattern[bytes] | None:
     """Finds the numbers and truth values under some keys, which are read as text; None if there are no keys.
 
     A quotation mark before a key is not escaped, so that no match begins inside a string. Keys of nested objects match too:
@@ -207,7 +212,7 @@ def _unquoted_values(names: Sequence[str]) -> re.Pattern[bytes] | None:
     """
     spelled = {json.dumps(name, ensure_ascii=escaped) for name in names for escaped in (True, False)}
     keys = b"|".join(re.escape(key[1:].encode("utf-8", "surrogateescape")) for key in sorted(spelled))
-    return re.compile(rb'("(?<!\\")(?:' + keys + rb")[ \t\r\n]*:[ \t\r\n]*)(" + UNQUOTED + rb")") if names else None
+    return re.compile(rb'("(?<!\\")(?:' + keys + rb")[ \t\r\n]*:[ \t\r\n]*)(" + UNQUOTED + rb")") if spelled else None
 
 
 def _is_flat(data: bytes) -> bool:

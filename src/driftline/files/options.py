@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Self
 
 from driftline.base.rules import WHOLE, choice
@@ -69,8 +70,8 @@ class Options:
         self._check()
 
     def _check(self) -> None:
-        if both := [name for name in self.features or () if name in self.drop]:
-            raise ValueError(f"{both[0]} is in both features and drop; name it once")
+        if both := self._chosen.intersection(self.drop):
+            raise ValueError(f"{min(both)} is in both features and drop; name it once")
         if self.target is not None and self.target in (*(self.features or ()), *self.drop):
             raise ValueError(f"{self.target} is the target: it cannot be among features or drop")
         if self.id is not None and self.id in (self.target, self.time, *(self.features or ()), *self.drop):
@@ -96,8 +97,15 @@ class Options:
 
     def is_feature(self, name: str) -> bool:
         """Whether a column is a feature. The time column may only order the rows."""
-        chosen = name not in self.drop and (self.features is None or name in self.features)
-        return chosen and name not in (self.target, self.id, self.key)
+        return name not in self._left_out and (self.features is None or name in self._chosen)
+
+    @cached_property
+    def _chosen(self) -> frozenset[str]:
+        return frozenset(self.features or ())
+
+    @cached_property
+    def _left_out(self) -> frozenset[str | None]:
+        return frozenset((*self.drop, self.target, self.id, self.key))
 
     def policy(self, name: str) -> str:
         """What replaces a missing number of a column."""
@@ -109,11 +117,11 @@ class Options:
         others = filter(None, (self.time, self.id, self.key, *self.missing))
         return [name for name in (*(self.features or ()), *self.drop, *self.text, *others) if name not in self.optional]
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The columns that are always read as text."""
+    @cached_property
+    def texts(self) -> Mapping[str, None]:
+        """The columns that are always read as text, in order."""
         classes = self.target if self.task == CLASSIFY else None
-        return (*self.text, *(name for name in (self.id, self.key, classes) if name is not None))
+        return dict.fromkeys((*self.text, *(name for name in (self.id, self.key, classes) if name is not None)))
 
     @property
     def nulls(self) -> list[str]:

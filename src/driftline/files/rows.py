@@ -22,6 +22,7 @@ from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
 from driftline.tables.inputs import Array
 
+PATIENCE = 0.2  # seconds to wait for the reading thread at the end
 AHEAD = 3  # blocks to read ahead
 ALIKE = 64  # rows at the start of a pipe that are hardly the same by chance
 _APPEND = "new rows must be appended at the end"
@@ -227,7 +228,7 @@ class Rows:
         """Stops reading."""
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(timeout=1.0)  # it may be waiting for a pipe; it ends with the process
+            self._thread.join(timeout=PATIENCE)  # it may be waiting for a pipe; it ends with the process
             if self._thread.is_alive():
                 return
         self.reader.close()
@@ -254,8 +255,9 @@ class Rows:
         options = self.options
         if options.target is not None and options.target not in names and options.target_needed:
             raise self._no_target(names)
+        there = set(names)
         for name in options.named:
-            if name not in names:
+            if name not in there:
                 raise no_column(name, names, self.reader.opened.name)
 
     def _no_target(self, names: list[str]) -> DataError:

@@ -272,12 +272,11 @@ def _missing(shown: str) -> Hint:
 
 def with_times(table: Any, types: dict[str, str], options: Options, place: Callable[[int], str], source: str) -> Any:
     """Converts the columns of a table that hold times as text; returns the table and its columns' kinds."""
-    kinds = dict(types)
+    kinds, columns = dict(types), dict(zip(table.schema.names, table.columns, strict=True))
     for name, kind in types.items():
         word, _, layout = kind.partition(" ")
         if word == WRITTEN:
             kinds[name] = kind_of(layout)
-            if name in table.schema.names:
-                times = TextColumn(name, table.column(name), options, place, source).times(layout)
-                table = table.set_column(table.schema.get_field_index(name), name, times)
-    return table, kinds
+            if name in columns:
+                columns[name] = TextColumn(name, columns[name], options, place, source).times(layout)
+    return (table if kinds == types else pa.table(columns)), kinds

@@ -278,7 +278,7 @@ class Categories(Column):
 def all_finite(values: Array) -> bool:
     """Quick check that no value is missing or infinite; False may be wrong."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()))
+        return math.isfinite(np.add.reduce(values))
 
 
 def running_totals(total: float, values: Array) -> Array:

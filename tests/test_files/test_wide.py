@@ -1,0 +1,82 @@
+"""Files with very many columns: the work grows with the columns, not with their square."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from driftline.files import Encoder, Options, arrow_tables, lines, open_rows
+from driftline.files.raw import RawBlock
+from tests.test_cli.tables import write
+
+
+class Name(str):
+    """A name that counts how often it is compared with an equal or unequal one."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Name.compared += 1
+        return str.__eq__(self, other)
+
+
+class Table:
+    """A table that counts how often all of its names or columns are listed."""
+
+    def __init__(self, table):
+        self.table, self.lists = table, 0
+
+    def __getattr__(self, name):
+        return getattr(self.table, name)
+
+    def __len__(self):
+        return len(self.table)
+
+    @property
+    def schema(self):
+        self.lists += 1
+        return self.table.schema
+
+    @property
+    def columns(self):
+        self.lists += 1
+        return self.table.columns
+
+
+def wide(columns, rows=100):
+    numbers = np.random.default_rng(0).normal(size=(rows, columns))
+    return pa.table({f"x{place}": numbers[:, place] for place in range(columns)} | {"load": np.ones(rows)})
+
+
+def test_the_encoder_lists_the_columns_of_a_block_as_often_however_many_there_are():
+    lists = []
+    for columns in (3, 300):
+        table = Table(wide(columns))
+        block = Encoder(Options(target="load")).encode(RawBlock(table, 0, dict.fromkeys(table.column_names, "number"), str))
+        np.testing.assert_array_equal(block.X, np.column_stack(table.table.columns[:-1]))
+        lists.append(table.lists)
+    assert lists[0] == lists[1]
+
+
+@pytest.mark.parametrize("option", ["features", "drop", "text"])
+def test_a_name_is_not_compared_with_every_listed_one(option):
+    names = [Name(f"x{place}") for place in range(1000)]
+    options = Options(target="load", **{option: names})
+    Name.compared = 0
+    chosen = [name in options.texts if option == "text" else options.is_feature(name) for name in map(Name, names)]
+    assert set(chosen) == {option != "drop"}
+    assert Name.compared <= 5 * len(names)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet", "a.arrow"])
+def test_long_lines_come_in_blocks_of_several(tmp_path, monkeypatch, name):
+    """Each block costs time for each column, so that single lines would take time quadratic in the columns."""
+    monkeypatch.setattr(lines, "BLOCK", 4096)
+    monkeypatch.setattr(lines, "FIRST", 1024)
+    monkeypatch.setattr(arrow_tables, "VALUES", 4096)
+    for columns in (10, 500):
+        with open_rows(write(wide(columns, 640), tmp_path / name), target="load") as rows:
+            counts = [len(block) for block in rows.reader.blocks()]
+        assert sum(counts) == 640
+        assert len(counts) <= 12 or columns == 10
+        assert min(counts[:-1]) >= 60 or columns == 10
