@@ -46,6 +46,11 @@ def by_hand(frame, model, level):
     return models, pd.DataFrame(predicted, columns=["prediction", "lower", "upper", "alarm"])
 
 
+def informed(frame):
+    """The rows of which an earlier row of the same key has a label."""
+    return frame.groupby("meter")["load"].transform(lambda own: own.notna().cumsum().shift(fill_value=0)) > 0
+
+
 def arguments(tmp_path, frame, *more):
     frame.to_csv(tmp_path / "a.csv", index=False)
     return ["run", tmp_path / "a.csv", "-t", "load", "--key", "meter", *more]
@@ -65,7 +70,7 @@ def test_predictions_intervals_and_alarms_match_one_model_per_key(capsys, tmp_pa
     raised = {key: own.index[-1] for key, own in frame[expected["alarm"] == 1].groupby("meter")}
     assert {entry["key"]: entry["last_alarm"] for entry in found["keys_with_alarms"]} == raised
     assert set(DRIFTING) <= set(raised)
-    errors = (frame["load"] - expected["prediction"]).dropna()
+    errors = (frame["load"] - expected["prediction"])[informed(frame)].dropna()
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean(errors**2)))
     assert found["keys"] == 6
     fleet = dl.load(state)
@@ -78,6 +83,7 @@ def test_the_figures_of_a_key_follow_from_its_errors(capsys, tmp_path):
     frame, out = meters(), tmp_path / "out.csv"
     found = outcome(capsys, *arguments(tmp_path, frame, "-m", "rls", "--out", out))["keys_with_alarms"]
     table = pd.read_csv(out).assign(error=lambda t: t["target"] - t["prediction"])
+    table = table[informed(frame)]
     for entry in found:
         own = table[(table["key"] == entry["key"]) & table["error"].notna()]
         before, since = own[own["row"] <= entry["last_alarm"]], own[own["row"] > entry["last_alarm"]]
@@ -87,6 +93,25 @@ def test_the_figures_of_a_key_follow_from_its_errors(capsys, tmp_path):
             assert entry[name] == pytest.approx(np.sqrt(np.mean(some["error"] ** 2)), rel=1e-9)
     factors = [entry["since"] / entry["before"] for entry in found]
     assert factors == sorted(factors, reverse=True)
+
+
+def test_the_summary_compares_with_baselines_of_each_key_over_the_rows_that_they_predict(capsys, tmp_path):
+    """The first row of a key is predicted as 0 without knowing any label: it says nothing about a model."""
+    frame, out = meters(), tmp_path / "out.csv"
+    frame["load"] += 1000.0
+    given = arguments(tmp_path, frame, "-m", "rls", "--out", out)
+    found = outcome(capsys, *given)
+    by_key, predicted = frame.groupby("meter")["load"], pd.read_csv(out)["prediction"]
+    last = by_key.transform(lambda own: own.ffill().shift())
+    mean = by_key.transform(lambda own: own.expanding().mean().shift())
+    rows = informed(frame) & frame["load"].notna() & predicted.notna()
+    for name, values in {"rmse": predicted, "last_value_rmse": last, "running_mean_rmse": mean}.items():
+        assert found[name] == pytest.approx(np.sqrt(np.mean((frame["load"] - values)[rows] ** 2)), rel=1e-9), name
+    assert found["rows_scored"] == rows.sum()
+    assert "seasonal_value_rmse" not in found
+    printed = call(capsys, *given)[1]
+    assert re.search(r"% (below|above) the last value's, ", printed)
+    assert re.search(r"% (below|above) the running mean's, ", printed)
 
 
 @pytest.mark.parametrize("name", ["rls", "auto"])

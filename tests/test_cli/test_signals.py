@@ -37,7 +37,7 @@ def test_a_signal_stops_a_run_cleanly_and_resume_continues_it(capsys, tmp_path, 
     assert b"Stopped by" in printed
     assert dl.load(state).n_seen_ + dl.load(state).n_skipped_ == 60
     assert len(predictions(out)) == 60
-    subprocess.run(COMMAND + files, input=b"".join(lines), check=True, capture_output=True)
+    subprocess.run(COMMAND + files, input=b"".join([lines[0], *lines[61:]]), check=True, capture_output=True)
     expected = tmp_path / "expected.csv"
     outcome(capsys, "run", write(table, tmp_path / "a.csv"), "-t", "load", "-m", "rls", "--out", expected)
     assert out.read_bytes() == expected.read_bytes()

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.cli.key_baselines import NAMES, KeyBaselines
 from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
+from driftline.evaluate.baselines import LastValue
 from driftline.files import Block, Options, Rows
 from driftline.files.errors import DataError, Hint
 from driftline.files.follower import REFUSED
@@ -41,7 +43,8 @@ class Keyed(Task):
     least_rows = 16_384  # each call first copies the models of all its keys
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, make_given_score([], level), None)
+        super().__init__(model, make_given_score(NAMES, level), None)
+        self._baselines = KeyBaselines()
         self.options, self.level, self.log = options, level, log
         self._words: list[str] = []
 
@@ -83,8 +86,10 @@ class Keyed(Task):
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]
-        self.score.add(run, block.y)
-        self.log.add(run.slots, block.y, run.predictions, run.alarms, block.start)
+        beside = self._baselines.predict(run.slots, block.y)
+        self.score.add(run, block.y, baselines=beside)
+        informed = np.where(np.isnan(beside[LastValue.name]), np.nan, block.y)  # a key's first row is not counted
+        self.log.add(run.slots, informed, run.predictions, run.alarms, block.start)
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1
         columns = {**beginning(block), "key": np.array(keys, dtype=object), "prediction": run.predictions}
@@ -108,11 +113,12 @@ class Keyed(Task):
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, in total and by key."""
-        return {"score": self.score.state(), "keys": self.log.state()}
+        return {"score": self.score.state(), "keys": self.log.state(), "baselines": self._baselines.state()}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
+        self._baselines = KeyBaselines.restored(parts["baselines"])
         self.log = KeyLog.restore(parts["keys"])
 
     def write_page(self, path: Path, command: str) -> None:

@@ -31,6 +31,8 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     task, score = result.task, result.task.score
     found = task.figures
     lines = [f"{result.source}: {count(result.rows, 'row')}, {count(len(result.names), 'feature')}, {task.title}"]
+    if result.stopped and not result.rows:
+        return f"{result.source}: stopped by {result.stopped} before the first row; no file is written"
     if result.stopped:
         lines.append(f"Stopped by {result.stopped} after row {result.rows - 1:,}; all requested files are saved")
     elif result.resumed_at == result.rows and not result.more:

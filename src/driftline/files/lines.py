@@ -14,7 +14,7 @@ from driftline.files.opening import PEEK, Opened
 BLOCK = 4 * 2**20  # bytes parsed at once
 FIRST = 2**18  # bytes of the first block, which decides the types
 LEAST = 64  # lines of a block, so that long ones do not come singly, up to LARGEST
-LARGEST = 64 * 2**20  # bytes of a block
+LARGEST = 32 * 2**20  # bytes of a block
 LONGEST = 16 * 2**20  # most bytes of a line
 PATIENCE = 0.2  # seconds to wait for more of a pipe's first rows
 
