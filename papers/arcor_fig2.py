@@ -1,7 +1,5 @@
 """``arcor-fig2``: cumulative loss of AROWR, NLMS and ARCOR on the paper's two streams, in both units of the angle."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

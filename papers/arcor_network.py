@@ -1,7 +1,5 @@
 """``arcor-network``: the two-layer network's regret to its best copy, against Theorem 2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ Its authors are Themelis, Rontogiannis and Koutroumbas, "A variational Bayes fra
 Transactions on Signal Processing, 2014). The updates here are derived from the model as others describe it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``bounds-table4-1``: the thesis's regret bounds for a fixed target, evaluated on streams that favour different bounds."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from typing import Any
@@ -143,13 +141,7 @@ def judge(values: NDArray[Any], regrets: NDArray[Any], sizes: NDArray[Any], leng
     caption = f"Means at T = {lengths[-1]:,}: bounds on the regret, and the regrets themselves."
     summary = Table(["stream", *ROWS, *(f"regret of {name}" for name in learners)], shown, caption)
     numbers = Table(["stream", "rows", "what", "mean", "deviation"], records + regret_rows)
-    return Findings(
-        numbers,
-        checks,
-        lambda: draw(means, regrets.mean(axis=2), lengths),
-        [summary],
-        remarks,
-    )
+    return Findings(numbers, checks, lambda: draw(means, regrets.mean(axis=2), lengths), [summary], remarks)
 
 
 def _grows_as_log(column: NDArray[Any], lengths: tuple[int, ...]) -> bool:

@@ -1,7 +1,5 @@
 """How to run a target: how much of it, from which seed, with how many processes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """DFOP, RLS and 1NN-win in the protocol of the DFOP paper's Table 1: the basis of its Table 1 and Figure 2."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -55,11 +53,7 @@ def contest(context: Context, datasets: Sequence[Dataset]) -> Comparison:
     """The three methods on the subsets of every data set; accuracies are shares."""
     parts = []
     for dataset in datasets:
-        learners = {
-            "DFOP": dfop_at(dataset.forget_rate),
-            "RLS": dfop_at(0.0),
-            "1NN-win": NearestInWindow(WINDOW),
-        }
+        learners = {"DFOP": dfop_at(dataset.forget_rate), "RLS": dfop_at(0.0), "1NN-win": NearestInWindow(WINDOW)}
         parts.append(
             compare(
                 learners,

@@ -1,7 +1,5 @@
 """The data sets of the DFOP paper: generated streams, and files if the user has them."""
 
-from __future__ import annotations
-
 import warnings
 import zlib
 from collections.abc import Iterable, Sequence

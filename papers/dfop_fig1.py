@@ -1,7 +1,5 @@
 """``dfop-fig1``: holdout accuracy on SEA and on the hyperplane."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -159,11 +157,7 @@ def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
         for change in np.linspace(0, at[-1], STAGES[name] + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
         for k, learner in enumerate(ALL[: len(mean)]):
-            style = {
-                "color": plots.COLOURS[k],
-                "linestyle": ("-", "--", "-.")[k],
-                "label": f"{learner}, mean and 95 % band",
-            }
+            style = {"color": plots.COLOURS[k], "linestyle": ("-", "--", "-.")[k], "label": f"{learner}, mean and 95 % band"}
             band(ax, at, mean[k], mean[k] - wide[k], mean[k] + wide[k], **style)
         ax.set(xlabel="rows learned", ylabel="accuracy on fresh rows, per cent", title=f"{name}: {STAGES[name]} stages")
     legend_below(figure, axes[0])

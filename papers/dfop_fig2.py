@@ -1,7 +1,5 @@
 """``dfop-fig2``: robustness over the data sets of Table 1."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

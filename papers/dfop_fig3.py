@@ -1,7 +1,5 @@
 """``dfop-fig3``: tracking error and current loss of DFOP and Sparse-DFOP with a thousand inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``dfop-fig4``: squared error of DFOP, Sparse-DFOP, S-RLS and GMF-RLS with a thousand inputs, and running time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``dfop-fig5``: running time of Sparse-DFOP, S-RLS, GMF-RLS and DFOP on high-dimensional data."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """``dfop-fig6``: squared loss and estimate error on the hyperplane, by the forgetting rate."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

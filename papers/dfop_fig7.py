@@ -1,7 +1,5 @@
 """``dfop-fig7``: prequential accuracy by the forgetting rate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

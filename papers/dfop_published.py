@@ -1,7 +1,5 @@
 """The DFOP paper's printed Tables 1, 3, 4 and 5."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

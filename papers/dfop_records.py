@@ -1,7 +1,5 @@
 """The numbers of ``dfop-table1``, one record per accuracy, and the tables that show them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

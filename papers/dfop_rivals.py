@@ -1,7 +1,5 @@
 """Methods that the DFOP paper compares with and that are not learners of the library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sparse-DFOP beside S-RLS, GMF-RLS, ASVB-L and DFOP in the protocol of the DFOP paper: the basis of its Table 3."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

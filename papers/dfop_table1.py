@@ -1,7 +1,5 @@
 """``dfop-table1``: accuracy on streams with distribution change."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """``dfop-table3``: accuracy of Sparse-DFOP, S-RLS, GMF-RLS and ASVB-L on high-dimensional data."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -12,18 +10,7 @@ from papers.context import Context
 from papers.dfop_contest import ORDER, OVERLAP, points
 from papers.dfop_data import FORMAT, Dataset, missing
 from papers.dfop_published import SOURCE, table_3
-from papers.dfop_sparse_contest import (
-    COMPRESSED,
-    NAMES,
-    RIVALS,
-    SETTING,
-    WHOLE,
-    WIDEST,
-    Contest,
-    columns,
-    contest,
-    datasets,
-)
+from papers.dfop_sparse_contest import COMPRESSED, NAMES, RIVALS, SETTING, WHOLE, WIDEST, Contest, columns, contest, datasets
 from papers.pictures import NEUTRAL, panels
 from papers.target import Check, Findings, Target
 

@@ -1,7 +1,5 @@
 """``dfop-table4``: mean squared error on regression streams."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -199,10 +197,7 @@ def rival_summary(measured: Mapping[str, Measured], found: Sequence[Rival], also
     if also:
         unit = "squared error in per cent of the labels' variance"
         words = f"Files that the paper does not have: {unit}. {SIGNS.replace('DFOP', TUNED)}"
-        tables += [
-            scores_table(also, list(about), words),
-            methods_table(also, about, "All methods on these files.", TUNED),
-        ]
+        tables += [scores_table(also, list(about), words), methods_table(also, about, "All methods on these files.", TUNED)]
     return tables
 
 

@@ -1,7 +1,5 @@
 """``dfop-table5``: the best forgetting rate of a data set, and the one that its stable period suggests."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

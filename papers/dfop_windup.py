@@ -1,7 +1,5 @@
 """Shows where the recursion as printed in the DFOP paper breaks down, and what the library's does there."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

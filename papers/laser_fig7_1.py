@@ -1,7 +1,5 @@
 """``laser-fig7-1``: LASER and four others on the thesis's four streams, and the readings in which its order holds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from itertools import product

@@ -1,7 +1,5 @@
 """``lecture-bounds``: Widrow-Hoff's bound, and the risk of its averaged weights."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Means over repetitions with their confidence intervals."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

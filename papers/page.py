@@ -1,7 +1,5 @@
 """The files of a target: a picture, the numbers as JSON and CSV, and a page in Markdown."""
 
-from __future__ import annotations
-
 import io
 import json
 import tempfile

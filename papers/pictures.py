@@ -1,7 +1,5 @@
 """Helpers for the targets' pictures. They import matplotlib when called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tunes learners on one sequence of a stream and runs them on many others, for the figures of cumulative loss."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Random numbers for the targets, from the run's seed and separate keys."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The registry of targets. A new target is a module here and a line below."""
 
-from __future__ import annotations
-
 import difflib
 import importlib
 

@@ -1,7 +1,5 @@
 """Compares the rivals' scores with DFOP's and the paper's: paired tests, counts of wins, and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 A score is used only for the rows on which it was measured: a fingerprint identifies a data set.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Runs a target and writes its results."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable
@@ -67,13 +65,7 @@ def run(
     where = Path(data) if data is not None else None
     if where is not None and not where.is_dir():
         raise RequestError(f"data must be a directory, got {str(where)!r}")
-    context = Context(
-        quick=bool(quick),
-        seed=seed,
-        jobs=jobs,
-        data=where,
-        progress=progress,
-    )
+    context = Context(quick=bool(quick), seed=seed, jobs=jobs, data=where, progress=progress)
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise RequestError(f"out must be a directory, got {str(folder)!r}")

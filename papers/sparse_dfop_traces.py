@@ -1,7 +1,5 @@
 """DFOP and Sparse-DFOP on the state-space stream: the data of the paper's figures in high dimension."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, NamedTuple
 

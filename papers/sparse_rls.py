@@ -5,8 +5,6 @@ versions here are derived from the criteria as others describe them, in plain Nu
 written in the same style, for a fair comparison of times.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The declaration of a target, and its findings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """``thesis-6-1``: the bounds of ARCOR and LASER for a constant and for a fading drift."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -164,10 +162,7 @@ def _off(step: float, rows: int) -> float:
     """The relative difference of V' and V of a rotating target from T nu and T nu^2."""
     stream = Rotating(rate=2 * math.asin(step / 2))
     stream.take(rows)
-    return max(
-        abs(path_length(stream.weights) / (rows * step) - 1),
-        abs(drift(stream.weights) / (rows * step**2) - 1),
-    )
+    return max(abs(path_length(stream.weights) / (rows * step) - 1), abs(drift(stream.weights) / (rows * step**2) - 1))
 
 
 def _excess(rows: int, extra: float) -> float:
@@ -183,10 +178,7 @@ def _excess(rows: int, extra: float) -> float:
 def draw(records: list[list[Any]]) -> Any:
     """Draws bounds per row against T for both examples, and the kappa at which the orders are equal."""
     figure, (left, middle, right) = panels(3, width=4.8, height=4.3)
-    for ax, example, values, letter in (
-        (left, "constant drift", STEPS, "ν"),
-        (middle, "fading drift", POWERS, "κ"),
-    ):
+    for ax, example, values, letter in ((left, "constant drift", STEPS, "ν"), (middle, "fading drift", POWERS, "κ")):
         for colour, value in zip((plots.COLOURS[0], plots.COLOURS[1], plots.COLOURS[2]), values, strict=True):
             own = [r for r in records if r[0] == example and r[1] == value]
             for column, name, line in ((5, "ARCOR", "--"), (6, "LASER", "-")):

@@ -1,7 +1,5 @@
 """``wemm-fig3-1``: the last step's min-max objective, with Forster's weight and with two weights of WEMM."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
