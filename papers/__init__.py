@@ -3,9 +3,8 @@
 ``python -m papers NAME`` in a clone of the repository, or :func:`run` from Python. Each target is a module here.
 """
 
-from papers.context import Context
 from papers.registry import RequestError, UnknownTargetError, find, names
 from papers.runner import Result, run
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 __all__ = ["Check", "Context", "Findings", "RequestError", "Result", "Target", "UnknownTargetError", "find", "names", "run"]

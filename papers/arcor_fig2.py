@@ -9,10 +9,9 @@ import numpy as np
 from driftline import ARCOR, AROWR, NLMS, Learner
 from driftline.evaluate import Cell, Table
 from driftline.streams import Rotating, Switching
-from papers.context import Context
 from papers.pictures import band, bands, colours, legend_below, panels
 from papers.race import Course, RaceResult, race
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 POWERS = (1.0, 1.5, 2.0, 3.0)  # q of ARCOR
 FREE = "ARCOR, no ball"
@@ -138,7 +137,6 @@ def draw(outcomes: Mapping[str, RaceResult]) -> Any:
 
 
 TARGET = Target(
-    name="arcor-fig2",
     title="AROWR, NLMS and ARCOR on a drifting target, without and with switches",
     source="Vaits and Crammer (2011), Fig. 2",
     setting=(
@@ -148,5 +146,4 @@ TARGET = Target(
         "one sequence: NLMS's rate, AROWR's and ARCOR's noise r. 100 repetitions, 95 % confidence intervals of the mean."
     ),
     claim="AROWR is worst, NLMS second and ARCOR best, on both streams, and the gaps between them grow with time.",
-    compute=compute,
 )

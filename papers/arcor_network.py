@@ -10,12 +10,10 @@ from numpy.typing import NDArray
 from driftline import ARCOR, Network
 from driftline.evaluate import Cell, Table, plots
 from papers.arcor_fig2 import NOISES, streams
-from papers.context import Context
-from papers.means import half_width
 from papers.pictures import NEUTRAL, band, panels
 from papers.race import Course
-from papers.randomness import seeds
-from papers.target import Check, Findings, Target
+from papers.repeats import half_width, seeds
+from papers.target import Check, Context, Findings, Target
 
 POWERS = (None, 1.0, 2.0, 3.0, 4.0)  # q of the copies; None never resets
 NAMES = tuple("no reset" if q is None else f"q = {q:g}" for q in POWERS)
@@ -148,7 +146,6 @@ def draw(records: list[list[Any]], names: list[str]) -> Any:
 
 
 TARGET = Target(
-    name="arcor-network",
     title="The two-layer network and its best copy",
     source="Vaits and Crammer (2011), Section 6 and Theorem 2",
     setting=(
@@ -159,5 +156,4 @@ TARGET = Target(
         "network: it states a theorem, and this evaluates it, from the certificates that the network gives as it learns."
     ),
     claim="The loss of the network is at most that of its best copy plus D log(T).",
-    compute=compute,
 )

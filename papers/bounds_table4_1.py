@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from driftline import AAR, AROWR, WEMM, Learner
 from driftline.evaluate import Table, plots
 from driftline.regret import best_fixed, table_4_1
-from papers.context import Context
 from papers.pictures import legend_below, panels
-from papers.randomness import generator
-from papers.target import Check, Findings, Target
+from papers.repeats import generator
+from papers.target import Check, Context, Findings, Target
 
 D, RIDGE = 10, 2.0
 LINEAR, NEARLY, SMALL = "linear", "nearly linear, large labels", "small labels that are noise"
@@ -170,7 +169,6 @@ def draw(means: NDArray[Any], regrets: NDArray[Any], lengths: tuple[int, ...]) -
 
 
 TARGET = Target(
-    name="bounds-table4-1",
     title="Regret bounds for a fixed target",
     source="Moroshko (2013), Section 4.1, Table 4.1",
     setting=(
@@ -184,5 +182,4 @@ TARGET = Target(
         "nearly linear problems with large labels, while theirs may be better if the labels are small; and O(1) where "
         "labels are linear, where these grow as log T. Theorem 6 is like the bound of Orabona et al., with S for (U + Y)^2."
     ),
-    compute=compute,
 )

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from driftline import DFOP, RLS
 from driftline.evaluate import Accuracy, Comparison, compare, subsets
-from papers.context import Context
 from papers.dfop_data import Dataset
 from papers.dfop_rivals import NearestInWindow
+from papers.target import Context
 
 PRIOR = 100.0
 OTHER_PRIORS = (1.0, 10_000.0)

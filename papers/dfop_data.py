@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline import streams
-from papers.context import Context
 from papers.dfop_published import TABLE_5
 from papers.registry import RequestError
+from papers.target import Context
 
 QUICK_ROWS = 400
 FORMAT = "comma-separated numbers under a header, one row a line in the order of the stream, the label last; .csv or .csv.gz"

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from driftline import streams
 from driftline.evaluate import Table, paired_t_test, plots, prequential
-from papers.context import Context
 from papers.dfop_contest import PRIOR, dfop_at
 from papers.dfop_data import rate_of
 from papers.dfop_published import SOURCE
-from papers.means import half_width
 from papers.pictures import NEUTRAL, band, legend_below, panels
+from papers.repeats import half_width
 from papers.rivals import load
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 STAGES = {"SEA": 4, "hyperplane": 9}
 LEARNERS = ("DFOP", "RLS")
@@ -165,7 +164,6 @@ def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig1",
     title="Holdout accuracy when the distribution jumps",
     source=f"{SOURCE}, Figure 1 (a) and (b)",
     setting=(
@@ -178,5 +176,4 @@ TARGET = Target(
         "Accuracy falls when the distribution jumps and rises again with more rows. DFOP is significantly better than RLS, "
         "converges quickly to the new stage, and is slightly better than DWM."
     ),
-    compute=compute,
 )

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from driftline.evaluate import Comparison, Table, plots, robustness
-from papers.context import Context
 from papers.dfop_contest import LEARNERS, ORDER, SETTING, WINDOW_CHOICE, contest
 from papers.dfop_data import FORMAT, Dataset, from_files, made_here, missing
 from papers.dfop_published import METHODS, SOURCE, table_1
 from papers.pictures import panels
 from papers.rival_tables import NOT_HAD, PROTOCOL, READINGS, Rival, rivals_of
 from papers.rivals import BASELINE, CLASSIFICATION, load
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 MOST = "Methods run here on every data set"
 ALL = "Data sets run here with every method"
@@ -185,7 +184,6 @@ def draw(printed: Mapping[str, float], here: Mapping[str, float], same: Mapping[
 
 
 TARGET = Target(
-    name="dfop-fig2",
     title="Robustness of accuracy over the data sets",
     source=f"{SOURCE}, Figure 2",
     setting=(
@@ -193,6 +191,5 @@ TARGET = Target(
         "all methods."
     ),
     claim="DFOP is the most robust of 13 methods over 20 data sets, and RLS the least.",
-    compute=compute,
     data=f"the files of dfop-table1: {FORMAT}",
 )

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from driftline.evaluate import Table, plots
-from papers.context import Context
 from papers.dfop_published import SOURCE
 from papers.pictures import NEUTRAL, legend_below, panels
 from papers.sparse_dfop_traces import ESTIMATES, LEARNERS, SETTING, STAGE, STYLES, Job, Trace, stages, trace
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 REPEATS, ROWS, EVERY = 5, 5000, 50
 
@@ -87,7 +86,6 @@ def draw(curves: dict[tuple[str, str], Any], every: int) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig3",
     title="Tracking error and current loss with a thousand inputs",
     source=f"{SOURCE}, Fig. 3",
     setting=f"{SETTING} The number of rows is not stated there: {ROWS:,} here, in {REPEATS} repetitions. The tracking error "
@@ -95,5 +93,4 @@ TARGET = Target(
     f"loss is averaged over {EVERY} rows.",
     claim="The tracking error and the current loss of both decrease gradually, and increase dramatically at each change of "
     "the weights, every 500 rows.",
-    compute=compute,
 )

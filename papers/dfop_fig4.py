@@ -7,12 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftline.evaluate import Table, plots
-from papers.context import Context
 from papers.dfop_published import SOURCE
 from papers.pictures import panels
 from papers.sparse_dfop_traces import LEARNERS, RIVALS, SETTING, STYLES, Job, Race, race
 from papers.sparse_rls import PENALTIES, THRESHOLDS, listed
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 REPEATS, ROWS, EVERY = 10, 5000, 50
 CLAIMED = 250.0  # times faster
@@ -111,7 +110,6 @@ def draw(curves: NDArray[Any], every: int) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig4",
     title="Squared error and running time with a thousand inputs",
     source=f"{SOURCE}, Fig. 4 and Section 6.2",
     setting=f"{SETTING} {ROWS:,} rows in {REPEATS} repetitions, one after the other; errors are averaged over {EVERY} rows. "
@@ -119,5 +117,4 @@ TARGET = Target(
     f"{listed(THRESHOLDS)} and penalties {listed(PENALTIES)}.",
     claim="DFOP has the smallest error and Sparse-DFOP the second, highly comparable as time goes on; Sparse-DFOP shortens "
     "the running time by over 250 times.",
-    compute=compute,
 )

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from driftline import DFOP, SparseDFOP
 from driftline.evaluate import Table
-from papers.context import Context
 from papers.dfop_contest import PRIOR
 from papers.dfop_data import FORMAT, Dataset, missing
 from papers.dfop_published import SOURCE
@@ -18,7 +17,7 @@ from papers.dfop_sparse_contest import NAMES, WIDEST, compressed, datasets, with
 from papers.pictures import colours, legend_below, panels
 from papers.sparse_dfop_traces import DIM, RATE
 from papers.sparse_rls import PENALTIES, THRESHOLDS, PlainDFOP, rivals
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 ROUNDS, ROWS = 9, 400
 PLAIN, NATIVE = ", NumPy", ", native"
@@ -156,7 +155,6 @@ def draw(times: Sequence[Timed], names: Sequence[str]) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig5",
     title="Running time on high-dimensional data",
     source=f"{SOURCE}, Fig. 5",
     setting=(
@@ -169,6 +167,5 @@ TARGET = Target(
         "The running time of Sparse-DFOP is significantly shorter than that of the others, almost 10 times as short as "
         "that of ASVB-L."
     ),
-    compute=compute,
     data=f"files of the paper's data sets with two classes, such as a9a.csv.gz, and spam.csv.gz: {FORMAT}",
 )

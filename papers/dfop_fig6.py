@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from driftline import streams
 from driftline.evaluate import Table, plots
-from papers.context import Context
 from papers.dfop_contest import PRIOR, dfop_at
 from papers.dfop_published import SOURCE, table_4
-from papers.means import half_width
 from papers.pictures import NEUTRAL, legend_below, panels
-from papers.target import Check, Findings, Target
+from papers.repeats import half_width
+from papers.target import Check, Context, Findings, Target
 
 RATES = (0.0, 0.001, 0.002, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.001, 0.002, 0.01)
@@ -158,7 +157,6 @@ def draw(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig6",
     title="Squared loss and estimate error by the forgetting rate",
     source=f"{SOURCE}, Figure 6",
     setting=(
@@ -170,5 +168,4 @@ TARGET = Target(
         "With an appropriate forgetting rate DFOP has significantly lower loss and estimate error than RLS. With the "
         "rate 0.1 it is even worse than RLS. The estimate error becomes stable."
     ),
-    compute=compute,
 )

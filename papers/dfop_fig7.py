@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from driftline import streams
 from driftline.evaluate import Table, plots
-from papers.context import Context
 from papers.dfop_contest import ORDER, PRIOR, dfop_at
 from papers.dfop_data import FORMAT, file_of, from_files
 from papers.dfop_published import SOURCE, table_1
 from papers.pictures import NEUTRAL, legend_below, panels
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.002, 0.005, 0.01)
@@ -154,7 +153,6 @@ def draw(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> Any:
 
 
 TARGET = Target(
-    name="dfop-fig7",
     title="Prequential accuracy by the forgetting rate",
     source=f"{SOURCE}, Figure 7",
     setting=(
@@ -166,6 +164,5 @@ TARGET = Target(
         "RLS's accuracy decreases almost all the time. For small rates other than 0 the accuracy is satisfying, without a "
         "significant gap. When the rate is too large, such as 0.5, it is even much worse than RLS."
     ),
-    compute=compute,
     data=f"usenet1.csv.gz: {FORMAT}",
 )

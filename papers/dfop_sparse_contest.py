@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from driftline import DFOP, SparseDFOP, streams
 from driftline.evaluate import Accuracy, Comparison, subsets
 from papers.asvb_l import ASVBL
-from papers.context import Context
 from papers.dfop_contest import PRIOR
 from papers.dfop_data import Dataset, from_files
 from papers.sparse_dfop_traces import DIM, RATE, D
 from papers.sparse_dfop_traces import RIVALS as SPARSE_RLS
 from papers.sparse_rls import PENALTIES, THRESHOLDS, listed, rivals
+from papers.target import Context
 
 NAMES = (
     "acoustic", "kdd", "a9a", "connect", "usps", "w8a", "rcv", "rcv1t",

@@ -8,12 +8,11 @@ from numpy.typing import NDArray
 
 from driftline import DFOP
 from driftline.evaluate import Cell, Table, plots
-from papers.context import Context
 from papers.dfop_contest import ORDER, PRIOR, share_right
 from papers.dfop_data import FORMAT, Dataset, from_files, made_here, missing
 from papers.dfop_published import SOURCE, TABLE_5
 from papers.pictures import panels
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 RATES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 REPEATS = 10
@@ -189,7 +188,6 @@ def draw(swept: Sequence[Swept]) -> Any:
 
 
 TARGET = Target(
-    name="dfop-table5",
     title="Forgetting rates that suit, and the stable period",
     source=f"{SOURCE}, Table 5",
     setting=(
@@ -201,6 +199,5 @@ TARGET = Target(
         "The rate that suits and the recommended 1/T0, where T0 is the number of rows between changes, differ by no more "
         "than a factor of 20, and of 5 in most data sets. This supports choosing the rate by T0."
     ),
-    compute=compute,
     data=f"files of the data sets in Table 5, such as SEA.csv.gz: {FORMAT}",
 )

@@ -10,10 +10,9 @@ import numpy as np
 from driftline import ARCOR, AROWR, CRRLS, LASER, NLMS, Kalman, Learner
 from driftline.evaluate import Cell, Table
 from driftline.streams import Rotating, Switching
-from papers.context import Context
 from papers.pictures import band, colours, legend_below, panels
 from papers.race import Course, Inputs, RaceResult, race
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 FIVE = ("NLMS", "AROWR", "ARCOR", "CRRLS", "LASER")
 LEADERS = ("LASER", "Kalman")
@@ -272,7 +271,6 @@ def _dashes(name: str) -> dict[str, Any]:
 
 
 TARGET = Target(
-    name="laser-fig7-1",
     title="LASER, CR-RLS, NLMS, ARCOR and AROWR on four streams",
     source="Moroshko (2013), Chapter 7, Fig. 7.1",
     setting=(
@@ -290,5 +288,4 @@ TARGET = Target(
         "Constant drift, with and without noise: AROWR is the worst, ARCOR is relatively bad, CR-RLS and NLMS are better, "
         "CR-RLS a little more than NLMS, and LASER is the best. With switches ARCOR outperforms LASER."
     ),
-    compute=compute,
 )

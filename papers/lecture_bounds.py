@@ -9,11 +9,9 @@ from numpy.typing import NDArray
 from driftline import LMS
 from driftline.evaluate import Table, plots
 from driftline.regret import lms
-from papers.context import Context
-from papers.means import half_width
 from papers.pictures import NEUTRAL, band, panels
-from papers.randomness import generator
-from papers.target import Check, Findings, Target
+from papers.repeats import generator, half_width
+from papers.target import Check, Context, Findings, Target
 
 D = 10
 NOISE = 0.1  # variance of the labels' noise
@@ -179,7 +177,6 @@ def draw(records: list[list[Any]]) -> Any:
 
 
 TARGET = Target(
-    name="lecture-bounds",
     title="Widrow-Hoff's bound and the online-to-batch risk",
     source="Schapire, lecture 18 of COS 511 (2018), Theorems 1 and 2",
     setting=(
@@ -193,5 +190,4 @@ TARGET = Target(
         "the labels. The loss a row approaches that of the best u. In expectation, the mean of the weights has a risk of at "
         "most min over u of R(u)/(1 - rate) + |u|^2/(rate m)."
     ),
-    compute=compute,
 )

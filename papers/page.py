@@ -8,8 +8,7 @@ from typing import Any
 
 import driftline
 from driftline.evaluate import finite
-from papers.context import Context
-from papers.target import UNDECIDED, Check, Findings, Target
+from papers.target import UNDECIDED, Check, Context, Findings, Target
 
 QUICK = (
     "A quick run: it shows that the target works, on fewer rows, repetitions or points than the setting has. "

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from driftline import Learner
 from driftline.evaluate import verdict
 from driftline.streams import Rotating
-from papers.context import Context
-from papers.means import half_width
-from papers.randomness import generator, seeds
+from papers.repeats import generator, half_width, seeds
+from papers.target import Context
 
 Inputs = Literal["as drawn", "rows of norm 1", "norms of at most 1"]
 _NOISE = 77  # the key of the noise added to scaled rows

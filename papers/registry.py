@@ -2,28 +2,14 @@
 
 import difflib
 import importlib
+from dataclasses import replace
 
 from papers.target import Target
 
 _NAMES = (
-    "lecture-bounds",
-    "arcor-fig2",
-    "arcor-network",
-    "wemm-fig3-1",
-    "bounds-table4-1",
-    "thesis-6-1",
-    "laser-fig7-1",
-    "dfop-fig1",
-    "dfop-fig2",
-    "dfop-table1",
-    "dfop-fig3",
-    "dfop-fig4",
-    "dfop-table3",
-    "dfop-fig5",
-    "dfop-table4",
-    "dfop-fig6",
-    "dfop-fig7",
-    "dfop-table5",
+    *("lecture-bounds", "arcor-fig2", "arcor-network", "wemm-fig3-1", "bounds-table4-1", "thesis-6-1", "laser-fig7-1"),
+    *("dfop-fig1", "dfop-fig2", "dfop-table1", "dfop-fig3", "dfop-fig4", "dfop-table3", "dfop-fig5", "dfop-table4"),
+    *("dfop-fig6", "dfop-fig7", "dfop-table5"),
 )
 
 
@@ -48,9 +34,9 @@ def find(name: str) -> Target:
     """
     if name not in _NAMES:
         raise UnknownTargetError(f"there is no target {name!r}. {_closest(name)}")
-    target = importlib.import_module(f"papers.{name.replace('-', '_')}").TARGET
-    assert isinstance(target, Target)
-    return target
+    module = importlib.import_module(f"papers.{name.replace('-', '_')}")
+    target: Target = module.TARGET
+    return replace(target, name=name, compute=module.compute)
 
 
 def _closest(name: str) -> str:

@@ -9,9 +9,8 @@ from typing import TextIO
 
 from driftline.evaluate import plots
 from papers import page
-from papers.context import Context
 from papers.registry import RequestError, find
-from papers.target import UNDECIDED, Findings, Target
+from papers.target import UNDECIDED, Context, Findings, Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +70,7 @@ def run(
         raise RequestError(f"out must be a directory, got {str(folder)!r}")
     plots.new_axes(None)  # fails now if matplotlib is missing, not after the work
     _prepare(folder, page.paths(target, folder).values())
+    assert target.compute is not None
     findings = target.compute(context)
     return Result(target, findings, page.write_all(target, findings, context, folder), context.quick)
 

@@ -1,13 +1,65 @@
-"""The declaration of a target, and its findings."""
+"""The declaration of a target, the options that it gets, and its findings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
 
-from driftline.evaluate import Table
-from papers.context import Context
+from driftline.evaluate import Progress, Table, run_jobs
 
 AGREES, IN_PART, DISAGREES, UNDECIDED = "agrees", "agrees in part", "does not agree", "undecided"
+J = TypeVar("J")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Context:
+    """The user's options, as a target sees them.
+
+    Attributes:
+        quick: a smoke run of seconds, whose numbers should not be quoted.
+        seed: the seed of all random numbers.
+        jobs: parallel processes; None for every core if the work takes more than a few seconds.
+        data: the directory of data files, or None.
+        progress: whether to show progress on a terminal; or the stream to write it to.
+    """
+
+    quick: bool = False
+    seed: int = 0
+    jobs: int | None = None
+    data: Path | None = None
+    progress: bool | TextIO = True
+
+    def pick(self, full: R, quick: R) -> R:
+        """The first value in a full run, the second in a quick run."""
+        return quick if self.quick else full
+
+    def map(self, function: Callable[[J], R], jobs: Iterable[J], what: str = "runs") -> list[R]:
+        """Calls ``function`` for each job, in parallel processes, and shows progress.
+
+        The function must be defined in a module, so that other processes can import it; jobs and results must be picklable.
+        """
+        todo = list(jobs)
+        with Progress(len(todo), what, show=self.progress) as bar:
+            return run_jobs(_Each(function), todo, self.jobs, bar)
+
+    def file(self, *names: str) -> Path | None:
+        """The first file with one of these names in the data directory, or None."""
+        for name in names if self.data is not None else ():
+            assert self.data is not None
+            if (self.data / name).is_file():
+                return self.data / name
+        return None
+
+
+@dataclass(frozen=True)
+class _Each:
+    """Wraps a function for worker processes."""
+
+    function: Callable[[Any], Any]
+
+    def run(self, job: Any) -> Any:
+        return self.function(job)
 
 
 @dataclass(frozen=True)
@@ -60,22 +112,22 @@ class Findings:
 class Target:
     """A figure, table or statement of a source.
 
-    A target is the ``TARGET`` of a module with its name, in underscores. The registry lists its name.
+    A module declares one as ``TARGET``, beside a function ``compute``; the registry lists the module and adds both names.
 
     Attributes:
-        name: its name on the command line and in file names.
         title: what it shows, in a line.
         source: the paper, and the figure, table or section.
         setting: how the experiment is made.
         claim: the result that the source states.
-        compute: does the work.
         data: the files that ``--data`` may hold; empty if it needs none.
+        name: its name on the command line and in file names, that of its module with hyphens.
+        compute: does the work; the function of that name in its module.
     """
 
-    name: str
     title: str
     source: str
     setting: str
     claim: str
-    compute: Callable[[Context], Findings]
     data: str = ""
+    name: str = ""
+    compute: Callable[[Context], Findings] | None = None

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 from driftline.evaluate import Table, plots
 from driftline.regret import drift, path_length
 from driftline.streams import Rotating
-from papers.context import Context
 from papers.pictures import NEUTRAL, panels
-from papers.target import Check, Findings, Target
+from papers.target import Check, Context, Findings, Target
 
 STEPS = (1e-6, 1e-4, 1e-2)  # nu, the norm of each step of a constant drift
 POWERS = (0.3, 0.7, 1.5)  # kappa, of a drift that fades as t^-kappa
@@ -198,7 +197,6 @@ def draw(records: list[list[Any]]) -> Any:
 
 
 TARGET = Target(
-    name="thesis-6-1",
     title="Bounds of ARCOR and LASER for a constant and for a fading drift",
     source="Moroshko (2013), Section 6.1, its two analytic examples",
     setting=(
@@ -211,5 +209,4 @@ TARGET = Target(
         "For a constant drift ARCOR's bound is nu^(1/2) T log T and LASER's nu^(2/3) T: the former is larger if "
         "(log T)^6 > nu. For a fading drift LASER outperforms ARCOR, asymptotically, about when kappa < 0.7."
     ),
-    compute=compute,
 )

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from driftline import AAR, WEMM
 from driftline.evaluate import Table, plots
 from driftline.regret import wemm_weights
-from papers.context import Context
 from papers.pictures import NEUTRAL, legend_below, panels
-from papers.randomness import generator
-from papers.target import Check, Findings, Target
+from papers.repeats import generator
+from papers.target import Check, Context, Findings, Target
 
 RIDGE, D, PAST, Y = 2.0, 3, 12, 10.0
 PANELS = ("Forster: weight 1", "WEMM: weight above 1/(1 - s)", "WEMM: weight 1/(1 - s)")
@@ -205,7 +204,6 @@ def _column(o: Objective, prediction: float) -> NDArray[Any]:
 
 
 TARGET = Target(
-    name="wemm-fig3-1",
     title="The min-max objective of the last step, with three weights",
     source="Moroshko (2013), Chapter 3, Fig. 3.1 and Theorem 2",
     setting=(
@@ -220,5 +218,4 @@ TARGET = Target(
         "1/(1 - s) it is strictly concave and has one saddle; with 1/(1 - s) the best prediction makes it independent of "
         "the label. In both the best prediction is WEMM's."
     ),
-    compute=compute,
 )

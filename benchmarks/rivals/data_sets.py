@@ -7,11 +7,11 @@ from pathlib import Path
 
 from benchmarks.data import Array
 from driftline import streams
-from papers.context import Context
 from papers.dfop_data import file_of, from_files, made_here, read
 from papers.dfop_fig2 import each_once
 from papers.dfop_table4 import FILES
 from papers.rivals import CLASSIFICATION, REGRESSION
+from papers.target import Context
 
 # Not in the paper: files with a target that moves, from many sources.
 FURTHER = (

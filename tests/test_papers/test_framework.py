@@ -12,7 +12,7 @@ import papers
 from driftline.evaluate import progress
 from driftline.evaluate.tables import Table
 from papers import Check, Context, Findings, RequestError, UnknownTargetError, page
-from papers.means import half_width
+from papers.repeats import half_width
 
 
 def square(job):
