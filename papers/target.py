@@ -21,7 +21,7 @@ class Context:
         seed: the seed of all random numbers.
         jobs: parallel processes; None for every core if the work takes more than a few seconds.
         data: the directory of data files, or None.
-        progress: whether to show progress on a terminal; or the stream to write it to.
+        progress: whether to show progress on a terminal or in a notebook; or the stream to write it to.
     """
 
     quick: bool = False
