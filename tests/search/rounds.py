@@ -203,7 +203,8 @@ class Search:
         print(f"\n{time.monotonic() - self.began:.0f} s: reached {len(reached)} of {len(items)} property tests", end="")
         print(f"; ran those that hold at least {least} times each; {len(self.skipped)} were skipped")
         for name, process in self.unfinished.items():
-            print(f"\nunfinished: {name}\n  {self._again(name, process)}")
+            if process.until < self.until or name not in self.passed:  # the others ran when the search ended
+                print(f"\nunfinished: {name}\n  {self._again(name, process)}")
         for name, (process, how) in self.found.items():
             lines = process.log.read_text(errors="replace").splitlines() if process.log.exists() else []
             told = [line for line in lines if line.startswith("E  ")] or lines

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests import patience
+
 SCRIPT = """
 import hashlib, numpy as np, driftline as dl
 rng = np.random.default_rng(0)
@@ -29,7 +31,12 @@ def digests():
     for threads in ("1", "2"):
         environment = {"DRIFTLINE_THREADS": threads, "PYTHONPATH": ":".join(path for path in sys.path if path)}
         done = subprocess.run(
-            [sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=True, timeout=300
+            [sys.executable, "-c", SCRIPT],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=patience.SECONDS,
         )
         found[threads] = done.stdout
     return found
@@ -43,5 +50,5 @@ def test_a_run_gives_the_bits_of_the_loop(digests):
     """Repeats the script row by row."""
     rows = SCRIPT.replace("runs = [", "one = dl.Auto(missing='skip')\nfor x, t in zip(X, y): one.learn_one(x, t)\nruns = [")
     rows += "\nassert one.to_bytes() == model.to_bytes()\n"
-    done = subprocess.run([sys.executable, "-c", rows], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", rows], capture_output=True, text=True, timeout=patience.SECONDS)
     assert done.returncode == 0, done.stderr
