@@ -49,11 +49,16 @@ def pieces(y: Array, cuts: list[int]) -> list[Array]:
     return np.split(np.arange(len(y)), sorted({cut for cut in cuts if cut < len(y)}))
 
 
+def in_classes(y: Array, classes: int) -> Array:
+    """A class number for each label, by its size."""
+    return np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+
+
 def labelled(seed: int, rows: int, d: int, classes: int) -> tuple[Array, Array]:
     """Rows, and a class number for each; a few labels are random."""
     X, y = drifting(seed, rows, d)
     rng = np.random.default_rng(seed)
-    codes = np.digitize(y, np.quantile(y, np.arange(1, classes) / classes))
+    codes = in_classes(y, classes)
     return X, np.where(rng.random(rows) < 0.1, rng.integers(classes, size=rows), codes)
 
 

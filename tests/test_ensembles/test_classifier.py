@@ -13,14 +13,12 @@ from sklearn.utils.estimator_checks import check_estimator
 import driftline as dl
 from driftline.checks import expected_failures
 from driftline.checks.tools import same
-from tests.streams import EVERY, WORDS, labelled, looped, told_in_another_thread
-
-seeds = st.integers(0, 2**32 - 1)
+from tests.streams import EVERY, WORDS, in_classes, labelled, looped, pieces, seeds, tables, told_in_another_thread
 
 
-@given(seeds, st.integers(1, 6), st.sampled_from(["DFOP", "RLS", "AAR", "Kalman"]))
-def test_for_labels_of_plus_and_minus_one_predictions_are_the_signs_of_the_regressor(seed, d, name):
-    X, codes = labelled(seed, 50, d, 2)
+@given(tables(50, 6), st.sampled_from(["DFOP", "RLS", "AAR", "Kalman"]))
+def test_for_labels_of_plus_and_minus_one_predictions_are_the_signs_of_the_regressor(table, name):
+    X, codes = table[0], in_classes(table[1], 2)
     y = 2.0 * codes - 1
     regressor = EVERY[name]()
     predicted = regressor.run(X, y).predictions
@@ -47,24 +45,23 @@ def test_several_classes_are_learned_one_against_the_rest(seed, classes):
 
 
 @given(
-    seeds,
-    st.integers(1, 4),
+    tables(40, 4),
     st.integers(1, 4),
     st.lists(st.integers(1, 39), max_size=3),
     st.sampled_from(["RLS", "LMS", "WEMM"]),
 )
-def test_run_equals_the_loop_and_a_run_in_parts(seed, d, classes, cuts, name):
-    X, codes = labelled(seed, 40, d, classes)
+def test_run_equals_the_loop_and_a_run_in_parts(table, classes, cuts, name):
+    X, codes = table[0], in_classes(table[1], classes)
     y = WORDS[codes]
     whole, parts, one = (dl.Classifier(EVERY[name]()) for _ in range(3))
     run = whole.run(X, y)
     assert run.predictions.tolist() == looped(one, X, y)
-    found = [parts.run(X[piece], y[piece]).predictions.tolist() for piece in np.split(np.arange(40), sorted(set(cuts)))]
+    found = [parts.run(X[piece], y[piece]).predictions.tolist() for piece in pieces(y, cuts)]
     assert [label for part in found for label in part] == run.predictions.tolist()
     assert same(one.__getstate__(), whole.__getstate__())
     assert same(parts.__getstate__(), whole.__getstate__())
     assert run.predictions[0] is None
-    assert whole.n_seen_ == 40
+    assert whole.n_seen_ == len(y)
     assert whole.certificate().loss == np.sum(run.predictions != y) == run.errors.sum()
 
 
