@@ -82,6 +82,8 @@ template <class T> double read_number(PyObject* value) {
     const bool plain = PyFloat_Check(value) || PyLong_CheckExact(value) || PyBool_Check(value);
     if (!plain && !PyArray_IsScalar(value, Integer) && !PyArray_IsScalar(value, Floating) && !PyArray_IsScalar(value, Bool))
         return NAN;
+    if (!plain && PyArray_IsScalar(value, Timedelta)) // an integer to NumPy, in a unit of its own
+        return NAN;
     const double number = PyFloat_AsDouble(value);
     if (number == -1.0 && PyErr_Occurred()) {
         PyErr_Clear();

@@ -7,7 +7,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import sparse
 
 import driftline as dl
 
@@ -124,8 +123,6 @@ def test_frames_that_are_not_in_memory_are_refused_by_name():
         dl.RLS().run(pl.LazyFrame({"a": [1.0]}), [1.0])
     with pytest.raises(ValueError, match=r"RLS\.run: X cannot be read as a frame: .*unique column names"):
         dl.RLS().run(pd.DataFrame([[1.0, 2.0]], columns=["a", "a"]), [1.0])
-    with pytest.raises(TypeError, match=r"RLS\.run: X is a sparse matrix"):
-        dl.RLS().run(sparse.csr_matrix(np.eye(2)), [1.0, 2.0])
     with pytest.raises(ValueError, match=r"RLS\.run: X has 0 sample"):
         dl.RLS().run(pd.DataFrame({"a": []}), [])
 
@@ -136,6 +133,25 @@ def test_columns_named_by_numbers_count_as_unnamed(rows):
     model.run(pd.DataFrame(X), y)
     assert not hasattr(model, "feature_names_in_")
     assert np.array_equal(model.predict(pd.DataFrame(X)), model.predict(X))
+
+
+@pytest.mark.parametrize("labels", [[0, "where", 2], [0, 1, 2], [None, ("a", "b"), 2.5]])
+def test_any_label_is_a_name_beside_text(rows, labels):
+    """A loop over the rows gets them as mappings, in which any label is a name."""
+    X, y = rows
+    frame = pd.DataFrame({"a": X[:, 0], "where": np.where(X[:, 1] > 0, "up", "down"), "b": X[:, 2]})
+    frame.columns = pd.Index(labels, dtype=object)
+    framed, looped, by_series = dl.RLS(), dl.RLS(), dl.RLS()
+    run, predictions = framed.run(frame, y), []
+    for place, label in enumerate(y):
+        row = dict(zip(labels, frame.iloc[place], strict=True))
+        predictions.append(looped.predict_one(row))
+        looped.learn_one(row, label)
+        by_series.learn_one(frame.iloc[place], label)
+    assert np.array_equal(run.predictions, predictions)
+    assert framed.feature_names_in_.tolist() == looped.feature_names_in_.tolist()
+    assert np.array_equal(framed.coef_, by_series.coef_)
+    assert np.array_equal(framed.predict(frame[:9]), [looped.predict_one(row) for row in frame[:9].to_dict("records")])
 
 
 def test_a_row_of_a_frame_is_accepted_as_a_row(rows):

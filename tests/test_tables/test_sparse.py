@@ -1,4 +1,4 @@
-"""scipy.sparse rows: the same results as from dense ones, and clear errors from learners that take only dense rows."""
+"""scipy.sparse rows: the same results as from dense ones, whether the learner reads them as they are or makes them dense."""
 
 from __future__ import annotations
 
@@ -192,17 +192,77 @@ def test_two_rows_are_refused_where_one_is_expected():
         dl.NLMS().learn_one(sp.csr_array((2, 3)), 1.0)
 
 
-@pytest.mark.parametrize("make", SECOND_ORDER.values(), ids=SECOND_ORDER)
-def test_second_order_learners_say_that_they_need_dense_rows(make):
+DENSE = {
+    **SECOND_ORDER,
+    "Auto": dl.Auto,
+    "Kernel": lambda: dl.Kernel(dl.RLS()),
+    "Network": lambda: dl.Network([dl.RLS(), dl.NLMS()]),
+    "Averaged": lambda: dl.Averaged(dl.NLMS()),
+    "filled": lambda: dl.RLS(missing="fill"),
+    "pipeline": lambda: dl.features.Standardize() | dl.features.Lags(y=2) | dl.RLS(),
+}
+FORMATS = (sp.csr_array, sp.csr_matrix, sp.csc_matrix, sp.coo_array, sp.dok_array, sp.lil_matrix)
+
+
+@pytest.mark.parametrize("make", DENSE.values(), ids=DENSE)
+@pytest.mark.parametrize("form", FORMATS, ids=[form.__name__ for form in FORMATS])
+def test_learners_of_dense_rows_make_sparse_ones_dense(make, form, in_blocks_of):
+    """Every verb gives the same bits."""
+    in_blocks_of(16)
+    X, y = sparse_stream(9, rows=60, d=4)
+    rows, dense, sparse, plain = form(X), X.toarray(), make(), make()
+    ours, theirs = sparse.run(rows, y, level=0.8), plain.run(dense, y, level=0.8)
+    assert np.array_equal(ours.predictions, theirs.predictions)
+    assert np.array_equal(ours.upper, theirs.upper)
+    one = form(X[7:8])
+    assert sparse.predict_one(one) == plain.predict_one(dense[7])
+    assert sparse.predict_interval(one) == plain.predict_interval(dense[7])
+    sparse.learn_one(one, 1.0)
+    plain.learn_one(dense[7], 1.0)
+    sparse.tell(sparse.ask(one), 2.0)
+    plain.tell(plain.ask(dense[7]), 2.0)
+    sparse.partial_fit(rows, y)
+    plain.partial_fit(dense, y)
+    assert np.array_equal(sparse.predict(rows), plain.predict(dense))
+    assert np.array_equal(sparse.predict_intervals(rows), plain.predict_intervals(dense))
+    assert sparse.fit(rows, y).score(rows, y) == plain.fit(dense, y).score(dense, y)
+
+
+def test_fleets_and_classifiers_make_sparse_rows_dense():
+    X, y = sparse_stream(9, rows=60, d=4)
+    dense, keys = X.toarray(), np.arange(60) % 3
+    for learner in (dl.RLS(), dl.Auto()):
+        sparse, plain = dl.Fleet(learner), dl.Fleet(learner)
+        assert np.array_equal(sparse.run(keys, X, y).predictions, plain.run(keys, dense, y).predictions)
+        sparse.learn_one(1, X[:1], 1.0)
+        plain.learn_one(1, dense[0], 1.0)
+        assert sparse.predict_one(1, X[:1]) == plain.predict_one(1, dense[0])
+    sparse, plain = (dl.Classifier(dl.RLS()).fit(rows, y > 0) for rows in (X, dense))
+    assert np.array_equal(sparse.predict_proba(X), plain.predict_proba(dense))
+
+
+def test_the_output_of_scikit_learns_one_hot_encoder_is_taken():
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(3)
+    X, y = rng.choice(["a", "b", "c"], size=(90, 2)), rng.normal(size=90)
+    for learner in (dl.RLS(), dl.Ridge(), dl.Auto()):
+        sparse, dense = (
+            make_pipeline(OneHotEncoder(sparse_output=each), learner.clone()).fit(X, y) for each in (True, False)
+        )
+        assert np.array_equal(sparse.predict(X), dense.predict(X))
+
+
+def test_a_matrix_too_wide_to_be_made_dense_is_refused_with_the_remedies(monkeypatch):
+    monkeypatch.setattr("driftline.tables.inputs.WIDEST_DENSE", 3)
     X, y = sparse_stream(9, d=4)
-    model = make()
-    name = type(model).__name__
-    for act in (lambda: model.run(X, y), lambda: model.partial_fit(X, y), lambda: model.fit(X, y)):
-        with pytest.raises(TypeError, match=rf"{name}\.\w+: X is a sparse matrix; this learner takes dense rows"):
-            act()
-    for act in (lambda: model.learn_one(X[:1], 1.0), lambda: model.predict_one(X[:1])):
-        with pytest.raises(TypeError, match=rf"{name}\.\w+: x is a sparse row; this learner takes dense rows"):
-            act()
+    for act in (dl.RLS().run, dl.Auto().fit, (dl.features.Standardize() | dl.NLMS()).partial_fit):
+        with pytest.raises(ValueError, match=r"X is a sparse matrix with 4 columns, and at most 3 are made dense; use LMS,"):
+            act(X, y)
+    with pytest.raises(ValueError, match=r"RLS\.learn_one: x is a sparse matrix with 4 columns.*give x\.toarray\(\)"):
+        dl.RLS().learn_one(X[:1], 1.0)
+    dl.NLMS().run(X, y)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +274,8 @@ def test_broken_matrices_are_refused(columns, starts):
     X = sp.csr_array((np.ones(2), np.array([0, 1]), np.array([0, 2])), shape=(1, 3))
     assert X.has_canonical_format
     X.indices[:], X.indptr[:] = columns, starts
-    for model in (dl.NLMS(), dl.SparseDFOP()):
+    in_order = columns not in ([1, 0], [1, 1])  # any order has a meaning where rows are made dense
+    for model in (dl.NLMS(), dl.SparseDFOP(), *[dl.RLS()] * in_order):
         with pytest.raises(ValueError, match=r"\.run: X is not a valid sparse matrix"):
             model.run(X, [1.0])
         assert model.n_seen_ == 0

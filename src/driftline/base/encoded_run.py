@@ -62,7 +62,7 @@ class EncodedRun:
         while start < self.table.rows:
             stop = min(start + size, self._next_snapshot(start), self.table.rows)
             done = self._rows(start, stop)
-            size = min(2 * size, inputs.BLOCK_ROWS) if done == stop else _FEW
+            size = min(2 * size, inputs.rows_to_convert(self.table.source.columns)) if done == stop else _FEW
             start = done
             if self.options.weights_every is not None and start % self.options.weights_every == 0:
                 self._keep_weights()

@@ -305,21 +305,23 @@ class EncodedTable(Table):
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
         """All rows, in pieces."""
-        step = at_most or inputs.BLOCK_ROWS
-        for start in range(0, self.rows, step):
-            yield start, self.block(start, min(start + step, self.rows))
+        for start, stop in self._pieces(at_most):
+            yield start, self.block(start, stop)
 
     def mappings(self) -> Iterator[Row]:
         """The rows one by one."""
-        for start in range(0, self.rows, inputs.BLOCK_ROWS):
-            piece = self.piece(start, min(start + inputs.BLOCK_ROWS, self.rows))
+        for start, stop in self._pieces():
+            piece = self.piece(start, stop)
             for place in range(len(piece)):
                 yield piece.row(place)
 
     def whole_rows(self) -> Array:
         """Which rows are complete."""
-        pieces = range(0, self.rows, inputs.BLOCK_ROWS)
-        return ~np.concatenate([self.piece(at, min(at + inputs.BLOCK_ROWS, self.rows)).lost for at in pieces])
+        return ~np.concatenate([self.piece(start, stop).lost for start, stop in self._pieces()])
+
+    def _pieces(self, at_most: int | None = None) -> Iterator[tuple[int, int]]:
+        step = at_most or inputs.rows_to_convert(self.source.columns)
+        return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
 
 
 def as_table(learner: Learner, X: Any, where: str) -> Table:

@@ -54,7 +54,6 @@ class Learner(Model, Saved):
     _may_refuse = True  # may refuse a valid row because of the state that it would lead to
     _knows_outputs = False  # the class has a core for several labels per row
     _takes_outputs = False  # as above, with the current parameters
-    _takes_sparse = False  # accepts scipy.sparse rows
     _keeps_shares = False  # the core records the experts' weights at snapshots; otherwise they are queried
     _plain_intercept = True  # the constant is learned like a feature; False if inputs are centred or projected
     _can_reset = False
@@ -263,9 +262,7 @@ class Learner(Model, Saved):
         return self._core is not None
 
     def __sklearn_tags__(self) -> Any:
-        return sklearn.regressor_tags(
-            allow_nan=self.missing != "raise", sparse=self._takes_sparse, multi_output=self._takes_outputs
-        )
+        return sklearn.regressor_tags(allow_nan=self.missing != "raise", multi_output=self._takes_outputs)
 
     # Growth for new features.
 

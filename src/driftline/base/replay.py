@@ -132,7 +132,7 @@ def predict_table(learner: Learner, table: Table, where: str, level: Level | Non
     """Predictions for all rows of a table, with intervals if a level is given; nothing is learned."""
     lower, upper = (None, None) if level is None else np.empty((2, table.rows))
     out = Outputs(room(learner, table.rows), lower=lower, upper=upper, level=level)
-    for start, block in table.blocks(inputs.BLOCK_ROWS):
+    for start, block in table.blocks(inputs.rows_to_convert(table.columns)):
         batch = Batch(block, None, None, where, start, table.names)
         learner._replay_block(batch, out.part(start, start + len(block)))
     return out

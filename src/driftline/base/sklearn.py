@@ -45,7 +45,7 @@ def r2(labels: Array, predictions: Array, weights: Array) -> float:
     return 1.0 - residual / total
 
 
-def regressor_tags(*, allow_nan: bool, sparse: bool, multi_output: bool) -> Any:
+def regressor_tags(*, allow_nan: bool, multi_output: bool) -> Any:
     """scikit-learn's tags of a regressor."""
     from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
@@ -53,7 +53,7 @@ def regressor_tags(*, allow_nan: bool, sparse: bool, multi_output: bool) -> Any:
         estimator_type="regressor",
         target_tags=TargetTags(required=True, multi_output=multi_output),
         regressor_tags=RegressorTags(),
-        input_tags=InputTags(allow_nan=allow_nan, sparse=sparse),
+        input_tags=InputTags(allow_nan=allow_nan, sparse=True),
     )
 
 
@@ -65,7 +65,7 @@ def classifier_tags(*, allow_nan: bool) -> Any:
         estimator_type="classifier",
         target_tags=TargetTags(required=True),
         classifier_tags=ClassifierTags(),
-        input_tags=InputTags(allow_nan=allow_nan),
+        input_tags=InputTags(allow_nan=allow_nan, sparse=True),
     )
 
 
@@ -77,5 +77,5 @@ def transformer_tags(*, needs_labels: bool) -> Any:
         estimator_type=None,
         target_tags=TargetTags(required=needs_labels),
         transformer_tags=TransformerTags(),
-        input_tags=InputTags(),
+        input_tags=InputTags(sparse=True),
     )

@@ -12,7 +12,6 @@ from driftline.base.learner import Learner
 from driftline.checks.tools import fresh
 from driftline.linear.policies import Add, Divide
 from driftline.linear.recursion import Recursive
-from driftline.linear.takes_sparse import TakesSparse
 
 _WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
 
@@ -33,7 +32,7 @@ def expected_failures(learner: Learner | type[Learner]) -> dict[str, str]:
     for rule in (_parameters, _weights, _scale, _loss, _pickle, _gaps):
         for name, reason in rule(pattern):
             found.setdefault(name, reason)
-    if isinstance(pattern, TakesSparse) and _WEIGHTS in found:
+    if _WEIGHTS in found:
         found[_WEIGHTS.replace("dense", "sparse")] = found[_WEIGHTS]
     return found
 

@@ -11,7 +11,7 @@ from driftline.base.intake import FILL, Intake, read
 from driftline.base.learner import Learner
 from driftline.delayed.forecast import ForecastRun
 from driftline.delayed.known import Known, is_featureless
-from driftline.tables import cells, inputs
+from driftline.tables import cells, inputs, kinds
 from driftline.tables.cells import Given
 from driftline.tables.encoder import Growth
 from driftline.tables.inputs import Array, FrameTable, Name
@@ -114,7 +114,7 @@ def columns_of(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
     """
     given = inputs.named(x)
     if isinstance(given, Mapping):
-        if not encoded and not any(map(cells.is_special, given.values())):
+        if not encoded and not any(map(kinds.is_special, given.values())):
             return None
         return cells.of_row(cells.of_mapping(given, where))
     if is_featureless(x) and not encoded:

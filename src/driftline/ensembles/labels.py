@@ -11,7 +11,8 @@ import numpy as np
 
 from driftline.base.model import as_objects
 from driftline.base.rules import Rule
-from driftline.tables.inputs import ONE_LABEL, Array, is_missing, warn_of_column
+from driftline.tables.inputs import ONE_LABEL, Array, warn_of_column
+from driftline.tables.kinds import is_missing
 
 
 def of_one(label: Any) -> Any:

@@ -13,7 +13,8 @@ from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
 from driftline.evaluate.metrics import Metric, ScoredRows
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
-from driftline.tables.inputs import Array, is_missing
+from driftline.tables.inputs import Array
+from driftline.tables.kinds import is_missing
 
 
 class Curve(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.rules import COUNT
-from driftline.tables import cells, inputs
+from driftline.tables import cells, inputs, kinds
 from driftline.tables.inputs import Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array to replay at once
@@ -73,8 +73,8 @@ class Block:
 def _is_there(value: Any) -> bool:
     """Whether a feature has a value: a finite number, text or a time."""
     try:
-        return cells.is_special(value) or math.isfinite(value)
-    except TypeError:
+        return kinds.is_special(value) or math.isfinite(inputs.as_number(value, "", ""))
+    except (TypeError, ValueError):
         return False
 
 

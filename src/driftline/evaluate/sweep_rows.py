@@ -61,6 +61,6 @@ def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
         return len(X), max(1, len(X[0])), 0, lambda rows: X[rows]
     table = inputs.as_table(X, where)
     if isinstance(table, FrameTable):
-        frame, names = table.frame, table.names
-        return table.rows, table.columns, 0, lambda rows: SharedFrame(frame[rows], names, where)
+        frame, labels = table.frame, list(table.frame.columns)
+        return table.rows, table.columns, 0, lambda rows: SharedFrame(frame[rows], labels, where)
     return table.rows, table.columns, 0, lambda rows: table.block(rows.start, rows.stop)

@@ -103,7 +103,7 @@ class Hashing(Transformer):
             return np.array(inputs.as_row(x, ""))
         numbers: dict[Name, float] = {}
         for name, value in x.items():
-            key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, float(value))
+            key, number = (f"{name}={value}", 1.0) if isinstance(value, str) else (name, inputs.as_number(value, "", ""))
             numbers[key] = numbers.get(key, 0.0) + number
         return numbers
 

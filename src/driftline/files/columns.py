@@ -22,7 +22,8 @@ def as_numbers(values: Any) -> Array:
     if values.type == _FLOAT64:
         return to_numpy(values, np.float64, np.nan)
     if pa.types.is_duration(values.type):
-        return to_numpy(values.cast(pa.duration("us")).cast(pa.int64()).cast(pa.float64()), np.float64, np.nan) / 1e6
+        spans = _microseconds(values, pa.duration("us"))
+        return np.where(spans == MISSING, np.nan, spans / 1e6)
     return to_numpy(values.cast(_FLOAT64, safe=False), np.float64, np.nan)
 
 
@@ -50,7 +51,15 @@ def as_moments(values: Any, *, local: bool = True) -> Array:
     if local and zone_of(values) is not None:
         values = pc.local_timestamp(values)
     kind = pa.time64("us") if pa.types.is_time(values.type) else pa.timestamp("us")
-    return to_numpy(values.cast(kind, safe=False), np.int64, MISSING)
+    return _microseconds(values, kind)
+
+
+def _microseconds(values: Any, kind: Any) -> Array:
+    """Times or durations in microseconds, rounded down, as NumPy and Python do."""
+    if getattr(values.type, "unit", None) != "ns":
+        return to_numpy(values.cast(kind, safe=False), np.int64, MISSING)
+    numbers = to_numpy(values, np.int64, MISSING)
+    return np.where(numbers == MISSING, MISSING, numbers // 1000)
 
 
 def zone_of(values: Any) -> str | None:

@@ -15,7 +15,7 @@ from driftline.base.learner import Learner
 from driftline.errors import warn
 from driftline.fleet import core as fleet_core
 from driftline.fleet.call import Answer, Call, CallRows
-from driftline.tables import cells, inputs
+from driftline.tables import inputs, kinds
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
 FIRST_ROOM = 1024  # initial number of slots in a fleet that grows
@@ -53,8 +53,7 @@ class Packed:
         """Many rows."""
         table = inputs.as_table(X, where)
         if isinstance(table, FrameTable):
-            special = [series.name for series in table.frame.iter_columns() if cells.is_special_column(series)]
-            self._refuse_special(special, where)
+            self._refuse_special(table.special, where)
         return table
 
     def _refuse_special(self, names: list[Any], where: str) -> None:
@@ -79,7 +78,7 @@ class Packed:
         """One row, an array-like or a mapping."""
         x = inputs.named(x)
         if isinstance(x, Mapping):
-            self._refuse_special([name for name, value in x.items() if cells.is_special(value)], where)
+            self._refuse_special([name for name, value in x.items() if kinds.is_special(value)], where)
         row, names = self._door.read(x, where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
             new = (names or [])[self.core.features]

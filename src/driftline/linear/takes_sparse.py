@@ -16,8 +16,6 @@ from driftline.tables.sparse import SparseTable, as_sparse_rows, compressed
 class TakesSparse(Learner):
     """A learner that also takes scipy.sparse rows."""
 
-    _takes_sparse = True
-
     def _as_table(self, X: Any, where: str) -> Table:
         return SparseTable(X, where) if inputs.is_sparse(X) else super()._as_table(X, where)
 
@@ -38,8 +36,7 @@ class TakesSparse(Learner):
         if not inputs.is_sparse(x):
             return super()._read(x, where, grow=grow)
         x = compressed(x, where, "x")
-        if x.ndim == 2 and x.shape[0] != 1:
-            raise ValueError(f"{where}: x must be one row, got the shape {x.shape}")
+        inputs.refuse_rows(x, where)
         row = as_sparse_rows(x if x.ndim == 2 else x.reshape(1, -1), where, "x")
         if not row.width:
             raise ValueError(f"{where}: x is empty")

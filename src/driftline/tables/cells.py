@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.tables import inputs, kinds
+from driftline.tables import frames, inputs, kinds
 from driftline.tables.calendar import MISSING, Times
 from driftline.tables.columns import Categories, Column, Numbers, Texts, Unknown
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
-_TIMES = (datetime, date, time, timedelta, np.datetime64, np.timedelta64)
 
 
 class Moment(NamedTuple):
@@ -61,38 +60,35 @@ class Given(NamedTuple):
         return len(self.values.codes if isinstance(self.values, Texts) else self.values)
 
 
-def is_special(value: Any) -> bool:
-    """Whether a value of a mapping is text or a time, not a number."""
-    return isinstance(value, str) or (isinstance(value, _TIMES) and not inputs.is_missing(value))
-
-
 def has_special_values(x: Mapping[Name, Any]) -> bool:
     """Whether a mapping holds text or times."""
-    return not {float, int}.issuperset(map(type, x.values())) and any(map(is_special, x.values()))
+    return not {float, int}.issuperset(map(type, x.values())) and any(map(kinds.is_special, x.values()))
 
 
 def of_value(value: Any, where: str, what: str) -> Any:
     """A value in the form of :class:`Row`; raises ValueError or TypeError unless it is a number, text or a time."""
     if type(value) is float:
         return None if value != value else value
-    if isinstance(value, str):
+    kind = kinds.of_value(value)
+    if kind == kinds.TEXT:
         return str(value)
-    if inputs.is_missing(value):
+    if kinds.is_missing(value):
         return None
-    if isinstance(value, (timedelta, np.timedelta64)):
-        return float(np.timedelta64(value, "us").astype(np.int64)) / 1e6
-    if isinstance(value, np.datetime64):
-        return Moment(kinds.DATE if np.datetime_data(value)[0] in "DWMY" else kinds.TIMESTAMP, _microseconds(value))
-    if isinstance(value, datetime):
-        plain = datetime(value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
-        return Moment(kinds.TIMESTAMP, (plain - _EPOCH) // _MICROSECOND)
-    if isinstance(value, date):
-        return Moment(kinds.DATE, (datetime(value.year, value.month, value.day) - _EPOCH) // _MICROSECOND)
-    if isinstance(value, time):
-        since = timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
-        return Moment(kinds.CLOCK, since // _MICROSECOND)
+    if kind != kinds.NUMBER:
+        return Moment(kind, _microseconds(value, kind))
     number = inputs.as_number(value, where, what)
     return None if number != number else number
+
+
+def _microseconds(value: Any, kind: str) -> int:
+    """A local time in microseconds since 1970, a time of day since midnight."""
+    if isinstance(value, np.datetime64):
+        return int(value.astype("datetime64[us]").astype(np.int64))
+    day = _EPOCH if kind == kinds.CLOCK else datetime(value.year, value.month, value.day)
+    clock = timedelta()
+    if kind != kinds.DATE:
+        clock = timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
+    return (day - _EPOCH + clock) // _MICROSECOND
 
 
 def of_mapping(x: Mapping[Name, Any], where: str) -> Row:
@@ -174,14 +170,7 @@ def missing_in(given: Given) -> Array:
 
 def has_special(table: Table) -> bool:
     """Whether a table has columns of text or times."""
-    if not isinstance(table, FrameTable):
-        return False
-    return any(map(is_special_column, table.frame.iter_columns()))
-
-
-def is_special_column(series: Any) -> bool:
-    """Whether a column of a frame holds text or times."""
-    return _declared(series) not in (kinds.NUMBER, None)
+    return isinstance(table, FrameTable) and bool(table.special)
 
 
 def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Given]:
@@ -190,8 +179,8 @@ def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Give
         block = np.asarray(table.block(start, stop), dtype=np.float64)
         return {str(j): Given(kinds.NUMBER, np.ascontiguousarray(block[:, j])) for j in range(block.shape[1])}
     names = table.names or [str(j) for j in range(table.columns)]
-    series = table.frame[start:stop].iter_columns()
-    return {name: _of_series(each, where, f"column {name!r}") for name, each in zip(names, series, strict=True)}
+    columns = frames.columns(table.frame[start:stop])
+    return {name: _of_column(each, start, where, f"column {name!r}") for name, each in zip(names, columns, strict=True)}
 
 
 def row_of(columns: Mapping[Name, Given], place: int, named: bool) -> Row:
@@ -209,72 +198,43 @@ def row_of(columns: Mapping[Name, Given], place: int, named: bool) -> Row:
     return row
 
 
-def _declared(series: Any) -> str | None:
-    """The kind of a frame's column, from its type or, if that is ambiguous, from its first value."""
-    import narwhals as nw
-
-    kind = series.dtype
-    if kind.is_numeric() or kind in (nw.Boolean, nw.Duration):
-        return kinds.NUMBER
-    if kind == nw.String:
-        return kinds.TEXT
-    if kind == nw.Date:
-        return kinds.DATE
-    if kind == nw.Time:
-        return kinds.CLOCK
-    if kind == nw.Datetime:
-        return kinds.TIMESTAMP
-    first = next((value for value in series.to_list() if not inputs.is_missing(value)), None)
-    if first is None:
-        return None
-    return kind_of(of_value(first, "", "")) if is_special(first) else kinds.NUMBER
-
-
-def _of_series(series: Any, where: str, what: str) -> Given:
-    import narwhals as nw
-
-    kind = _declared(series)
+def _of_column(column: Any, start: int, where: str, what: str) -> Given:
+    """A column of a frame; ``start`` is the number of its first row, for messages."""
+    kind = frames.kind_of(column)
     if kind is None:
-        return Given(None, np.empty(len(series)))
+        return Given(None, np.empty(len(column)))
     if kind == kinds.TEXT:
-        return Given(kind, _coded(series.to_list(), where, what))
+        return Given(kind, _coded(column.to_list(), start, where, what))
     if kind == kinds.NUMBER:
-        values = np.asarray(series.to_numpy())
-        if series.dtype == nw.Duration:
-            spans = values.astype("timedelta64[us]")
-            return Given(kind, np.where(np.isnat(spans), np.nan, spans.astype(np.int64) / 1e6))
-        return Given(kind, np.asarray(inputs.as_numbers(values, where, what), dtype=np.float64))
-    if series.dtype == nw.Datetime:
-        local = series if getattr(series.dtype, "time_zone", None) is None else series.dt.replace_time_zone(None)
-        values = np.asarray(local.to_numpy())
-        if values.dtype.kind == "M":
-            return Given(kind, values.astype("datetime64[us]").astype(np.int64))
-    return Given(kind, _moments(series.to_list(), kind, where, what))
+        numbers = inputs.as_numbers(np.asarray(column.to_numpy()), where, what, start)
+        return Given(kind, np.asarray(numbers, dtype=np.float64))
+    if kind == kinds.TIMESTAMP and getattr(column.dtype, "time_zone", None) is not None:
+        column = column.dt.replace_time_zone(None)
+    values = np.asarray(column.to_numpy())
+    if values.dtype.kind == "M":
+        return Given(kind, values.astype("datetime64[us]").astype(np.int64))
+    return Given(kind, _moments(column.to_list(), kind, start, where, what))
 
 
-def _coded(items: Sequence[Any], where: str, what: str) -> Texts:
+def _coded(items: Sequence[Any], start: int, where: str, what: str) -> Texts:
     places: dict[str, int] = {}
     codes = np.empty(len(items), dtype=np.int64)
     for row, item in enumerate(items):
         if isinstance(item, str):
             codes[row] = places.setdefault(item, len(places))
-        elif inputs.is_missing(item):
+        elif kinds.is_missing(item):
             codes[row] = -1
         else:
-            raise ValueError(f"{where}: {what} holds text, but {item!r} in row {row}")
+            raise ValueError(f"{where}: {what} holds text, but {item!r} in row {start + row}")
     return Texts(codes, list(places))
 
 
-def _moments(items: Sequence[Any], kind: str, where: str, what: str) -> Array:
+def _moments(items: Sequence[Any], kind: str, start: int, where: str, what: str) -> Array:
     found = np.full(len(items), MISSING)
     for row, item in enumerate(items):
-        if not inputs.is_missing(item):
-            value = of_value(item, where, f"{what} in row {row}")
+        if not kinds.is_missing(item):
+            value = of_value(item, where, f"{what} in row {start + row}")
             if not isinstance(value, Moment) or (value.kind == kinds.CLOCK) != (kind == kinds.CLOCK):
-                raise ValueError(f"{where}: {what} holds times of kind {kind}, but {item!r} in row {row}")
+                raise ValueError(f"{where}: {what} holds times of kind {kind}, but {item!r} in row {start + row}")
             found[row] = value.at
     return found
-
-
-def _microseconds(value: Any) -> int:
-    return int(value.astype("datetime64[us]").astype(np.int64))

@@ -6,12 +6,15 @@ import math
 import numbers
 import sys
 from collections.abc import Hashable, Iterator, Mapping
+from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftline.errors import warn
+from driftline.tables import frames, kinds
 
 Array = npt.NDArray[Any]
 Name = Hashable
@@ -22,6 +25,9 @@ ONE_LABEL = "use one model for each label"
 _CLASSES = "; Classifier takes labels that are not numbers"
 BLOCK_ELEMENTS = 2**18
 BLOCK_OPERATIONS = 2**30
+CONVERTED = 2**22  # numbers, about as many as are converted at a time
+WIDEST_DENSE = 4096  # columns of a sparse matrix that is made dense
+_MICROSECOND = timedelta(microseconds=1)
 LIBRARIES = ("pandas", "polars", "pyarrow")  # libraries whose frames can be made, not only read
 
 
@@ -31,28 +37,26 @@ def rows_between_signals(columns: int, operations: int, multiple: int) -> int:
     return max(rows // multiple, 1) * multiple
 
 
+def rows_to_convert(columns: int) -> int:
+    """Rows that are converted at a time."""
+    return min(BLOCK_ROWS, max(1, CONVERTED // max(columns, 1)))
+
+
 def spell(value: float) -> str:
     """A bad number, as messages spell it."""
     return "NaN" if math.isnan(value) else "infinity" if math.isinf(value) else f"{value:g}"
 
 
 def named(x: Any) -> Any:
-    """The row; as a mapping if it is a labelled vector, such as a row of a pandas frame."""
-    if not hasattr(type(x), "to_dict") or not hasattr(type(x), "index"):
+    """The row; as a mapping if it is a labelled vector, such as a row of a pandas frame.
+
+    Labels are names if all of them are text, or if a value is text or a time: such columns need names.
+    """
+    if is_sparse(x):
+        return x.tocsr() if isinstance(x, Mapping) else x  # one of SciPy's formats is a dict
+    if not hasattr(type(x), "to_dict") or not hasattr(x, "index") or not hasattr(x.index, "__iter__") or x.ndim != 1:
         return x
-    index = x.index
-    return x.to_dict() if hasattr(index, "__iter__") and all(isinstance(name, str) for name in index) else x
-
-
-def is_null(value: Any) -> bool:
-    """Whether a value is None or pandas' NA."""
-    pandas = sys.modules.get("pandas")
-    return value is None or (pandas is not None and value is pandas.NA)
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or pandas' NA or NaT."""
-    return is_null(value) or (isinstance(value, Hashable) and bool(value != value))
+    return x.to_dict() if all(isinstance(name, str) for name in x.index) or any(map(kinds.is_special, x)) else x
 
 
 def as_array(values: Any, where: str, what: str) -> Array:
@@ -65,8 +69,15 @@ def as_array(values: Any, where: str, what: str) -> Array:
         raise ValueError(f"{where}: {what} cannot be read as an array: {error}") from error
 
 
-def as_numbers(values: Array, where: str, what: str) -> Array:
-    """Values as float64 or float32; refuses text, objects and complex numbers, and names the place."""
+def as_numbers(values: Array, where: str, what: str, start: int = 0) -> Array:
+    """Values as float64 or float32, durations in seconds; refuses text, objects and complex numbers, and names the place.
+
+    Args:
+        values: the values.
+        where: the caller's name, for messages.
+        what: how messages refer to the values.
+        start: the number of the first one, for messages.
+    """
     if values.dtype in (np.float64, np.float32) and values.dtype.isnative:
         return values if values.flags.aligned else values.copy()
     if values.dtype.kind == "c":
@@ -74,26 +85,32 @@ def as_numbers(values: Array, where: str, what: str) -> Array:
     if values.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, and is refused
             return values.astype(np.float64)
+    if values.dtype.kind == "m":
+        return np.where(np.isnat(values), np.nan, values.astype("timedelta64[us]").astype(np.int64) / 1e6)
     if values.dtype.kind != "O":
         hint = (_CLASSES if what == "y" else _NAMELESS if what in ("x", "X") else "") if values.dtype.kind in "UTSM" else ""
         raise ValueError(f"{where}: {what} must hold numbers, got dtype {values.dtype}{hint}")
     out = np.empty(values.shape)
     for place, value in np.ndenumerate(values):
-        at = what + "".join(f"[{i}]" for i in place)
-        if isinstance(value, str) and what in ("x", "X"):
+        at = what + "".join(f"[{i}]" for i in (place[0] + start, *place[1:]))
+        if what in ("x", "X") and kinds.is_special(value):
             raise ValueError(f"{where}: {at} must be a number, got {value!r}{_NAMELESS}")
         out[place] = as_number(value, where, at)
     return out
 
 
 def as_number(value: Any, where: str, what: str) -> float:
-    """One number, NaN if it is missing; raises ValueError or TypeError if it is not a number."""
+    """One number, NaN if it is missing, a duration in seconds; raises ValueError or TypeError if it is not a number."""
     if type(value) is float:
         return value
+    if isinstance(value, np.timedelta64):
+        return float(as_numbers(np.asarray(value), where, what))
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
-    if is_null(value):
+    if kinds.is_missing(value):
         return math.nan
+    if isinstance(value, timedelta):
+        return float(value // _MICROSECOND) / 1e6
     if isinstance(value, (str, bytes)):
         raise ValueError(f"{where}: {what} must be a number, got {value!r}{_CLASSES if what[:1] == 'y' else ''}")
     if isinstance(value, numbers.Complex) and not isinstance(value, numbers.Real):
@@ -126,39 +143,79 @@ class Table:
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
-        return as_numbers(np.asarray(self._values[start:stop]), self._where, "X")
+        return as_numbers(np.asarray(self._values[start:stop]), self._where, "X", start)
 
     def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
         """All rows: an array of floats at once, anything that needs conversion in pieces."""
         whole = isinstance(self._values, np.ndarray) and self._values.dtype in (np.float64, np.float32)
-        step = self.rows if whole and at_most is None else at_most or BLOCK_ROWS
+        step = self.rows if whole and at_most is None else at_most or rows_to_convert(self.columns)
         for start in range(0, self.rows, step):
             yield start, self.block(start, min(start + step, self.rows))
 
 
 class FrameTable(Table):
-    """A frame of any library that narwhals knows."""
+    """A frame of any library that narwhals knows.
 
-    def __init__(self, frame: Any, names: list[Name] | None, where: str) -> None:
-        super().__init__(frame, len(frame), len(frame.columns), names, where)
+    Its labels are names if all of them are text, or if a column holds text or times: such columns need names.
+    """
+
+    def __init__(self, frame: Any, labels: list[Name], where: str) -> None:
+        super().__init__(frame, len(frame), len(labels), labels, where)
         self.library = library_of(frame)
+        if not all(isinstance(label, str) for label in labels) and not self.special:
+            self.names = None
 
     @property
     def frame(self) -> Any:
         """The frame, as narwhals sees it."""
         return self._values
 
+    @cached_property
+    def special(self) -> list[Name]:
+        """The labels of the columns that hold text or times."""
+        columns = zip(self._values.columns, frames.columns(self._values), strict=True)
+        return [label for label, column in columns if frames.kind_of(column) not in (kinds.NUMBER, None)]
+
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""
         columns = [
-            as_numbers(values, self._where, f"column {name!r}")
-            for name, values in zip(self._values.columns, self.columns_of(start, stop), strict=True)
+            as_numbers(values, self._where, f"column {label!r}", start)
+            for label, values in zip(self._values.columns, self.columns_of(start, stop), strict=True)
         ]
         return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
 
     def columns_of(self, start: int, stop: int) -> list[Array]:
         """The same rows by column, not converted."""
-        return [np.asarray(column.to_numpy()) for column in self._values[start:stop].iter_columns()]
+        return [np.asarray(column.to_numpy()) for column in frames.columns(self._values[start:stop])]
+
+
+class DenseTable(Table):
+    """A sparse matrix whose rows are made dense block by block."""
+
+    def __init__(self, X: Any, where: str) -> None:
+        if X.ndim != 2:
+            raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}")
+        super().__init__(to_be_dense(X, where, "X"), *X.shape, None, where)
+
+    def block(self, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` as numbers."""
+        return as_numbers(self._values[start:stop].toarray(), self._where, "X", start)
+
+
+def to_be_dense(X: Any, where: str, what: str) -> Any:
+    """A sparse matrix as CSR; raises ValueError if it is too wide to be made dense, or invalid."""
+    if X.shape[-1] > WIDEST_DENSE:
+        raise ValueError(
+            f"{where}: {what} is a sparse matrix with {X.shape[-1]:,} columns, and at most {WIDEST_DENSE:,} are made dense; "
+            "use LMS, NLMS, GD, EG or SparseDFOP, which take sparse rows of any width, put features.Hashing in front, or "
+            f"give {what}.toarray()"
+        )
+    rows = X.tocsr()
+    try:
+        rows.check_format(full_check=True)  # because toarray trusts the indices
+    except ValueError as error:
+        raise ValueError(f"{where}: {what} is not a valid sparse matrix: {error}") from None
+    return rows
 
 
 def library_of(frame: Any) -> str | None:
@@ -178,7 +235,7 @@ def as_table(X: Any, where: str) -> Table:
         return X
     if type(X) is not np.ndarray:
         if is_sparse(X):
-            raise TypeError(f"{where}: X is a sparse matrix; this learner takes dense rows, e.g. X.toarray()")
+            return DenseTable(X, where)
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _frame_table(X, where)
         X = as_array(X, where, "X")
@@ -194,11 +251,9 @@ def _frame_table(X: Any, where: str) -> FrameTable:
 
     try:
         frame = narwhals.from_native(X, eager_only=True)
-        names: list[Name] | None = list(frame.columns)
+        names: list[Name] = list(frame.columns)
     except Exception as error:  # an object that looks like a frame may raise anything
         raise _kind(error)(f"{where}: X cannot be read as a frame: {error}") from error
-    if not all(isinstance(name, str) for name in frame.columns):
-        names = None
     return FrameTable(frame, names, where)
 
 
@@ -252,7 +307,7 @@ def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array
 def as_row(x: Any, where: str) -> Array:
     """One row from a one-dimensional array-like."""
     if is_sparse(x):
-        raise TypeError(f"{where}: x is a sparse row; this learner takes dense rows, e.g. x.toarray().ravel()")
+        x = to_be_dense(refuse_rows(x, where), where, "x").toarray().ravel()
     row = as_array(x, where, "x")
     if row.ndim != 1:
         hint = "a row is a sequence of numbers, [x] for one" if row.ndim == 0 else "run, predict and fit take several rows"
@@ -260,6 +315,13 @@ def as_row(x: Any, where: str) -> Array:
     if row.size == 0:
         raise ValueError(f"{where}: x is empty")
     return np.asarray(as_numbers(row, where, "x"), dtype=np.float64)
+
+
+def refuse_rows(x: Any, where: str) -> Any:
+    """The sparse row; raises ValueError if it is not one row."""
+    if x.ndim == 2 and x.shape[0] != 1:
+        raise ValueError(f"{where}: x must be one row, got the shape {x.shape}")
+    return x
 
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
