@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import call
+from itertools import takewhile
+from operator import call, is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -221,6 +222,8 @@ def _keep_place(learner: Learner, skipped: _Skipped) -> None:
 
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
     """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
+    if status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
+        return
     where = f"{type(learner).__name__}.learn_one"
     x, updated, _ = intake.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, x, y, sample_weight, where)
@@ -235,6 +238,20 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     with learner._guard.transaction(learner) as transaction:
         _absorb(learner, checked, updated, transaction.before)
         stability.warn_of_memory(learner)
+
+
+def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) -> bool:
+    """Learns a row that brings nothing new to the intake. Returns False, with nothing changed, for any other row."""
+    row = intake.known_row(learner, x, learned=True)
+    if row is None:
+        return False
+    core: Any = learner._core
+    assert learner._intake is not None
+    learning = learner._intake.plan(learner._largest).learning(row)
+    if hasattr(core, "learn_with"):  # made of learners
+        return core.learn_with(row, y, sample_weight, learning) is Status.DONE
+    calls = map(call, (partial(core.learn, row, y, sample_weight), learning))  # native, see _uninterrupted
+    return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:

@@ -203,6 +203,11 @@ class Composite:
         return in_one_go(self.update_by_row(x, y, weight))
 
     @exclusive
+    def learn_with(self, x: Any, y: Any, weight: Any, more: Callable[[], None]) -> Status:
+        """Learns a row and makes one more native call, both or neither."""
+        return in_one_go(together([self.update_by_row(x, y, weight)], [more]))
+
+    @exclusive
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
         return in_one_go(self.update_told(ticket, y, weight))

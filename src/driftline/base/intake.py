@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from driftline.tables.cells import Filled, Given, Row
 from driftline.tables.columns import CATEGORIES, MEAN, SKIP, VALUE, Categories, Numbers, Unknown
 from driftline.tables.encoder import ColumnEncoder, Growth
 from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.row_plan import RowPlan
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -39,6 +40,19 @@ class Intake(ColumnEncoder):
     def __init__(self, fill: bool, named: bool = True) -> None:
         super().__init__(CATEGORIES, lambda name: MEAN if fill else SKIP)
         self.fill, self.named = fill, named
+        self._plan: RowPlan | None = None
+
+    def copy(self) -> Self:
+        """A copy that learns independently."""
+        other = super().copy()
+        other._plan = None  # whose columns are not the copy's
+        return other
+
+    def plan(self, largest: float) -> RowPlan:
+        """The plan for single rows that bring nothing new."""
+        if self._plan is None or self._plan.names is not self.names:
+            self._plan = RowPlan(self, float(largest), self.fill)
+        return self._plan
 
     def know_numbers(self, names: Iterable[Name]) -> None:
         """Adds columns of numbers whose features the learner already has."""
@@ -144,6 +158,21 @@ class Entered(NamedTuple):
     x: Any
     intake: Intake | None = None
     cells: Row | None = None
+
+
+def known_row(learner: Learner, x: Any, *, learned: bool) -> list[float] | None:
+    """The features of a row that brings nothing new; None if the row must be read with care, or has no need of an intake."""
+    intake = learner._intake
+    if intake is None or learner._core is None:
+        return None
+    kind = type(x)
+    if kind is dict:
+        return intake.plan(learner._largest).of_mapping(x.items(), learned) if intake.named else None
+    if not intake.fill:  # arrays hold features, not columns
+        return None
+    if kind is np.ndarray and x.ndim == 1 and x.dtype.kind == "f":
+        return intake.plan(learner._largest).of_sequence(x.tolist(), learned)
+    return intake.plan(learner._largest).of_sequence(x, learned) if kind in (list, tuple) else None
 
 
 def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:

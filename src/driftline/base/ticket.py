@@ -18,7 +18,8 @@ from driftline.base import levels
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
-from driftline.tables.cells import Filled, Moment, Row
+from driftline.tables.calendar import Moment
+from driftline.tables.cells import Filled, Row
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 

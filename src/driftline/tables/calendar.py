@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 import numpy as np
 
-from driftline.tables.columns import ABSENT, Column, NewKeys, Vectors
+from driftline.tables.columns import ABSENT, Column, NewKeys, Vectors, Writer
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 
@@ -15,6 +18,21 @@ FEATURES = {
     DATE: ("week sin", "week cos", "weekend", "year sin", "year cos"),
 }
 FEATURES[TIMESTAMP] = FEATURES[CLOCK] + FEATURES[DATE]
+
+
+_DAYS = {DATE, TIMESTAMP}
+
+
+class Moment(NamedTuple):
+    """A local time, in its own zone.
+
+    Attributes:
+        kind: "timestamp", "date" or "clock".
+        at: microseconds since 1970, or since midnight for a clock.
+    """
+
+    kind: str
+    at: int
 
 
 class Times(Column):
@@ -33,6 +51,10 @@ class Times(Column):
         """A feature's name."""
         return f"{self.name} is missing" if key == ABSENT else f"{self.name}: {key}"
 
+    def fits(self, kind: str) -> bool:
+        """Whether the column takes times of a kind: dates and timestamps are taken for one another."""
+        return kind == self.kind or {kind, self.kind} == _DAYS
+
     def encode(self, values: Array, learned: Array | None = None) -> tuple[Vectors, NewKeys]:
         """Takes times as microseconds since 1970, local if a zone is known; the least int64 where one is missing."""
         known = values != MISSING
@@ -43,6 +65,23 @@ class Times(Column):
         vectors = {key: np.where(known, vector, 0.0) for key, vector in _features(at, self.kind).items()}
         absence, more = self._absence(known, learned, first)
         return vectors | absence, [(row, key) for row, _ in new for key in FEATURES[self.kind]] + more
+
+    def writer(self, places: Mapping[str, int]) -> Writer:
+        """See :meth:`Column.writer`."""
+        absent = places.get(ABSENT)
+
+        def write(value: Any, row: list[float], learned: bool) -> bool:
+            if value is None:
+                if absent is not None:
+                    row[absent] = 1.0
+                return absent is not None or not learned
+            if not self.met or not isinstance(value, Moment) or not self.fits(value.kind):
+                return False
+            for key, vector in _features(np.array([value.at]), self.kind).items():
+                row[places[key]] = float(vector[0])
+            return True
+
+        return write
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""

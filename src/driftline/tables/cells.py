@@ -9,24 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.tables import frames, inputs, kinds
-from driftline.tables.calendar import MISSING, Times
+from driftline.tables.calendar import MISSING, Moment, Times
 from driftline.tables.columns import Categories, Column, Numbers, Texts, Unknown
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class Moment(NamedTuple):
-    """A local time, in its own zone.
-
-    Attributes:
-        kind: "timestamp", "date" or "clock".
-        at: microseconds since 1970, or since midnight for a clock.
-    """
-
-    kind: str
-    at: int
 
 
 class Filled(NamedTuple):
@@ -120,7 +108,7 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
     kind, values = given
     if isinstance(column, Unknown):
         return None
-    fits = kind is None or kind == column.kind or (isinstance(column, Times) and {kind, column.kind} == _DAYS)
+    fits = kind in (None, column.kind) or (isinstance(column, Times) and column.fits(kind))
     if not fits:
         known, found = _WORDS[column.kind], _WORDS[kind or kinds.NUMBER]
         if not isinstance(values, list):
@@ -135,7 +123,6 @@ def for_column(column: Column, given: Given, where: str, what: str) -> Any:
     return values
 
 
-_DAYS = {kinds.DATE, kinds.TIMESTAMP}
 _WORDS = {
     kinds.NUMBER: "a number",
     kinds.TEXT: "text",

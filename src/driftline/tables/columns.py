@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -25,6 +26,7 @@ _LARGEST = float(np.finfo(np.float64).max)
 
 NewKeys = list[tuple[int, str]]  # (row, key) of each new feature
 Vectors = dict[str, Array]
+Writer = Callable[[Any, list[float], bool], bool]
 
 
 class Texts(NamedTuple):
@@ -43,6 +45,7 @@ class Column(ABC):
     """What is known about a column from the rows so far."""
 
     kind: str
+    changing: ClassVar[tuple[str, ...]] = ()  # the attributes that every learned row changes
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -61,6 +64,21 @@ class Column(ABC):
     @abstractmethod
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""
+
+    @abstractmethod
+    def writer(self, places: Mapping[str, int]) -> Writer:
+        """A function that writes the features of one value into a row of zeros, as :meth:`encode` would.
+
+        It takes the value (None if it is missing), the row, and whether the row is learned. It returns False if the value is
+        of another kind or would bring a feature. It is valid as long as the column has the same features.
+
+        Args:
+            places: the place of each feature in the row, by key.
+        """
+
+    def after(self, row: list[float], places: Mapping[str, int]) -> tuple[Any, ...]:
+        """The attributes called :attr:`changing` after a row that the :meth:`writer` wrote is learned."""
+        return ()
 
     def feature(self, key: str) -> str:
         """A feature's name."""
@@ -116,6 +134,10 @@ class Unknown(Column):
     def known_keys(self) -> list[str]:
         """None."""
         return []
+
+    def writer(self, places: Mapping[str, int]) -> Writer:
+        """See :meth:`Column.writer`."""
+        return lambda value, row, learned: value is None
 
 
 class Numbers(Column):
@@ -180,6 +202,36 @@ class Numbers(Column):
         if place[-1] >= 0:
             self.last = float(values[place[-1]])
         return filled
+
+    @property
+    def changing(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The sums from which the mean is computed."""
+        return ("total", "count") if self.policy == MEAN else ()
+
+    def writer(self, places: Mapping[str, int]) -> Writer:
+        """See :meth:`Column.writer`."""
+        at, absent = places.get(VALUE), places.get(ABSENT)
+
+        def write(value: Any, row: list[float], learned: bool) -> bool:
+            if at is None:
+                return False
+            if type(value) is float:
+                row[at] = value
+                return True
+            if value is not None or self.policy != MEAN or (absent is None and learned):
+                return False
+            row[at] = self.total / max(self.count, 1)
+            if absent is not None:
+                row[absent] = 1.0
+            return True
+
+        return write
+
+    def after(self, row: list[float], places: Mapping[str, int]) -> tuple[Any, ...]:
+        """See :meth:`Column.after`."""
+        if ABSENT in places and row[places[ABSENT]]:
+            return self.total, self.count
+        return min(max(self.total + row[places[VALUE]], -_LARGEST), _LARGEST), self.count + 1
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""
@@ -259,6 +311,21 @@ class Categories(Column):
                 self.shared = True
                 new.append((row, OTHER))
         return new
+
+    def writer(self, places: Mapping[str, int]) -> Writer:
+        """See :meth:`Column.writer`."""
+        own = {text: places[key] for text, key in self.values.items()}
+        other, absent = places.get(OTHER), places.get(ABSENT)
+
+        def write(value: Any, row: list[float], learned: bool) -> bool:
+            if value is not None and not isinstance(value, str):
+                return False
+            at = absent if value is None else own.get(value[:LONGEST_CATEGORY], other)
+            if at is not None:
+                row[at] = 1.0
+            return at is not None or not learned
+
+        return write
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""
