@@ -250,7 +250,7 @@ def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) 
     learning = learner._intake.plan(learner._largest).learning(row)
     if hasattr(core, "learn_with"):  # made of learners
         return core.learn_with(row, y, sample_weight, learning) is Status.DONE
-    calls = map(call, (partial(core.learn, row, y, sample_weight), learning))  # native, see _uninterrupted
+    calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
     return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
 
 

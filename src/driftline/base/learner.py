@@ -124,8 +124,10 @@ class Learner(Model, Saved):
             if prediction is not None:
                 return prediction
         row = intake.known_row(self, x, learned=False)
-        if row is not None and (prediction := self._require_core("predict_one").predict(row)) is not None:
-            return prediction
+        if row is not None and self._core is not None:
+            prediction = self._core.predict(row)
+            if prediction is not None:
+                return prediction
         out = Outputs(replay.room(self, 1))
         careful.predict(self, x, f"{type(self).__name__}.predict_one", out)
         said = out.predictions[0]
@@ -149,8 +151,10 @@ class Learner(Model, Saved):
             if ends is not None:
                 return ends
         row = intake.known_row(self, x, learned=False)
-        if row is not None and (ends := self._require_core("predict_interval").predict_interval(row, place)) is not None:
-            return ends
+        if row is not None and self._core is not None:
+            ends = self._core.predict_interval(row, place)
+            if ends is not None:
+                return ends
         out = Outputs(np.empty(1), lower=np.empty(1), upper=np.empty(1), level=place)
         careful.predict(self, x, where, out)
         return float(out.lower[0]), float(out.upper[0])

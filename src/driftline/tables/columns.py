@@ -76,9 +76,9 @@ class Column(ABC):
             places: the place of each feature in the row, by key.
         """
 
-    def after(self, row: list[float], places: Mapping[str, int]) -> tuple[Any, ...]:
-        """The attributes called :attr:`changing` after a row that the :meth:`writer` wrote is learned."""
-        return ()
+    def after(self, places: Mapping[str, int]) -> Callable[[list[float]], tuple[Any, ...]]:
+        """A function from a row that the :meth:`writer` wrote to the values of :attr:`changing` once it is learned."""
+        return lambda row: ()
 
     def feature(self, key: str) -> str:
         """A feature's name."""
@@ -227,11 +227,17 @@ class Numbers(Column):
 
         return write
 
-    def after(self, row: list[float], places: Mapping[str, int]) -> tuple[Any, ...]:
+    def after(self, places: Mapping[str, int]) -> Callable[[list[float]], tuple[Any, ...]]:
         """See :meth:`Column.after`."""
-        if ABSENT in places and row[places[ABSENT]]:
-            return self.total, self.count
-        return min(max(self.total + row[places[VALUE]], -_LARGEST), _LARGEST), self.count + 1
+        at, absent = places[VALUE], places.get(ABSENT)
+
+        def sums(row: list[float]) -> tuple[float, int]:
+            if absent is not None and row[absent]:
+                return self.total, self.count
+            total = self.total + row[at]
+            return total if -_LARGEST <= total <= _LARGEST else math.copysign(_LARGEST, total), self.count + 1
+
+        return sums
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""

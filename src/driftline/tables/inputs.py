@@ -53,7 +53,7 @@ def named(x: Any) -> Any:
     Labels are names if all of them are text, or if a value is text or a time: such columns need names.
     """
     if is_sparse(x):
-        return x.tocsr() if isinstance(x, Mapping) else x  # one of SciPy's formats is a dict
+        return x if x.format != "dok" else x.tocsr()  # which is a dict too
     if not hasattr(type(x), "to_dict") or not hasattr(x, "index") or not hasattr(x.index, "__iter__") or x.ndim != 1:
         return x
     return x.to_dict() if all(isinstance(name, str) for name in x.index) or any(map(kinds.is_special, x)) else x
@@ -195,7 +195,8 @@ class DenseTable(Table):
     def __init__(self, X: Any, where: str) -> None:
         if X.ndim != 2:
             raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}")
-        super().__init__(to_be_dense(X, where, "X"), *X.shape, None, where)
+        rows = to_be_dense(X, where, "X")
+        super().__init__(rows, rows.shape[0], rows.shape[1], None, where)
 
     def block(self, start: int, stop: int) -> Array:
         """Rows ``start`` to ``stop`` as numbers."""

@@ -29,7 +29,7 @@ class RowPlan:
             places[name][key] = place
         self._writers = {name: column.writer(places[name]) for name, column in encoder.columns.items()}
         changing = [(column, places[name]) for name, column in encoder.columns.items() if column.changing and places[name]]
-        self._after = [partial(column.after, places=found) for column, found in changing]
+        self._after = [column.after(found) for column, found in changing]
         self._owners = [column for column, _ in changing for _ in column.changing]
         self._attributes = [attribute for column, _ in changing for attribute in column.changing]
 
@@ -63,4 +63,5 @@ class RowPlan:
     def learning(self, row: list[float]) -> Callable[[], None]:
         """A native call by which the columns learn a row."""
         values = [value for after in self._after for value in after(row)]
-        return partial(deque(maxlen=0).extend, map(setattr, self._owners, self._attributes, values))
+        nowhere: deque[None] = deque(maxlen=0)
+        return partial(nowhere.extend, map(setattr, self._owners, self._attributes, values))
