@@ -96,6 +96,47 @@ def not_utf_8():
     yield "nothing but nul.csv", b"\0" * 1000, ""
 
 
+def half_characters():
+    """Surrogates, each of which is half of a pair."""
+    rows = [{"x": t % 3, "where": "north", "load": t % 5} for t in range(300)]
+    for name, key, value, place in (
+        ("text", "where", "\ud800", "line 251, column 'where': the text "),
+        ("text behind others", "where", "north \udfff", "line 251, column 'where': the text "),
+        ("number", "x", "\ud800", "line 251, column 'x': the text "),
+        ("name", "\ud83d", 1, "line 251: the name "),
+        ("end of a name", "x\udc00", None, "line 251: the name "),
+        ("unused text", "unused", "\ud83d.", "line 251, column 'unused': the text "),
+    ):
+        text = value if isinstance(value, str) else key
+        lines = [json.dumps(row | {key: value} if number == 250 else row) for number, row in enumerate(rows)]
+        yield f"half {name}.jsonl", "\n".join(lines).encode(), f"{place}{text!r} holds "
+    raw = "\n".join(json.dumps(row) for row in rows).replace("north", "\ud800", 251).replace("\ud800", "north", 250)
+    yield "half bytes.jsonl", raw.encode("utf-8", "surrogatepass"), "line 251: is not UTF-8 text"
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], dtype=np.int32)), pa.py_buffer(b"a\xff")]
+    )
+    for name, write in (("parquet", parquet), ("arrow", arrow), ("arrows", stream)):
+        table = pa.table({"where": broken, "load": [1.0, 2.0]})
+        yield f"half.{name}", write(table), "column 'where': the file is damaged or cut off: Invalid UTF8"
+
+
+def other_digits():
+    for text in ("١٢", "１２", "۷"):
+        yield f"{text}.csv", with_value(150, "wind", text), f"line 150, column 'wind': {text!r} is not a number, unlike most"
+        yield (
+            f"target {text}.csv",
+            with_value(150, "load", text),
+            f"the target must be a number, got {text!r}",
+        )
+        lines = ["x,load", *[f"{text},{t % 3}" for t in range(50)]]
+        yield (
+            f"all {text}.csv",
+            "\n".join(lines).encode(),
+            f"line 2, column 'x': {text!r} looks like a number",
+        )
+    yield "space.csv", with_value(150, "wind", "5\u00a0"), "line 150, column 'wind': '5\\xa0' is not a number, unlike most"
+
+
 def ragged():
     for number in (2, 3, 50, 201):
         yield (
@@ -242,4 +283,4 @@ def huge_lines(limit):
     yield "one quote.csv", b'a,load\n"' + b"1,2\n" * limit, ""
 
 
-KINDS = (empty, cut_off, not_utf_8, ragged, mixed_types, infinite, names, bad_json, foreign)
+KINDS = (empty, cut_off, not_utf_8, half_characters, other_digits, ragged, mixed_types, infinite, names, bad_json, foreign)

@@ -79,10 +79,18 @@ class TypedTables(Reader):
                 kind = TextColumn(name, piece.column(name), self.options, place, self.opened.name).kind()
                 self.types |= {} if kind is None else {name: kind}
 
-    def _damaged(self, error: BaseException, start: int | None = None) -> DataError:
+    def _damaged(self, error: BaseException, start: int | None = None, name: str | None = None) -> DataError:
         place = "" if start is None else f"after row {start:,}"
         words = " ".join(str(error).split()) or type(error).__name__
-        return DataError(f"the file is damaged or cut off: {words[:300]}", source=self.opened.name, place=place)
+        return DataError(f"the file is damaged or cut off: {words[:300]}", source=self.opened.name, place=place, column=name)
+
+    def _check_values(self, batch: Any, start: int) -> None:
+        """Raises DataError for values that Arrow would not check when it uses them, such as text that is not UTF-8."""
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                values.validate(full=True)
+            except BROKEN as error:
+                raise self._damaged(error, start, name) from None
 
     def blocks(self) -> Iterator[RawBlock]:
         """The rows."""
@@ -94,6 +102,7 @@ class TypedTables(Reader):
                 return
             except BROKEN as error:
                 raise self._damaged(error, start) from None
+            self._check_values(batch, start)
             for begin in range(0, len(batch), most):
                 piece, place = batch.slice(begin, most), partial(_place, start + begin)
                 self._settle(piece, place)
@@ -144,7 +153,6 @@ class Arrow(TypedTables):
     def _batches(self) -> Iterator[Any]:
         wanted = self.wanted()
         for batch in self._each():
-            batch.validate(full=True)
             yield batch.select(wanted)
 
     def _each(self) -> Iterator[Any]:

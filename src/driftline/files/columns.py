@@ -14,6 +14,7 @@ from driftline.tables.columns import Texts
 from driftline.tables.inputs import Array
 
 _FLOAT64 = pa.float64()
+_IN_A_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e6}  # nanoseconds are cut to microseconds, as in times
 
 
 def as_numbers(values: Any) -> Array:
@@ -22,8 +23,10 @@ def as_numbers(values: Any) -> Array:
     if values.type == _FLOAT64:
         return to_numpy(values, np.float64, np.nan)
     if pa.types.is_duration(values.type):
-        spans = _microseconds(values, pa.duration("us"))
-        return np.where(spans == MISSING, np.nan, spans / 1e6)
+        unit = values.type.unit
+        fine = unit == "ns"
+        spans = _microseconds(values, pa.duration("us")) if fine else to_numpy(values.cast(pa.int64()), np.int64, MISSING)
+        return np.where(spans == MISSING, np.nan, spans / _IN_A_SECOND[unit])
     return to_numpy(values.cast(_FLOAT64, safe=False), np.float64, np.nan)
 
 

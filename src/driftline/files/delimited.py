@@ -15,13 +15,23 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from driftline.errors import ordinal
-from driftline.files.errors import DataError, Hint, not_as_values, shortened
+from driftline.files.errors import NOT_UTF_8, DataError, Hint, not_as_values, shortened
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import Place, RawBlock, Reader
-from driftline.files.types import arrow_type, type_name
-from driftline.files.written_times import LIKE_NUMBERS, WITHOUT_MARKS, TextColumn, share_of, unlike_others, with_times
+from driftline.files.types import WRITTEN, arrow_type, type_name
+from driftline.files.written_times import (
+    ISO,
+    ISO_UTC,
+    LIKE_NUMBERS,
+    TOO_FINE,
+    WITHOUT_MARKS,
+    TextColumn,
+    share_of,
+    unlike_others,
+    with_times,
+)
 from driftline.tables.kinds import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
 
 DELIMITERS = (",", ";", "\t", "|")
@@ -56,7 +66,7 @@ class Delimited(Reader):
 
     def _not_utf_8(self, number: int) -> DataError:
         return DataError(
-            "is not UTF-8 text; convert the file, e.g. iconv -f latin1 -t utf-8",
+            NOT_UTF_8,
             source=self.opened.name,
             place=f"line {number:,}",
         )
@@ -125,7 +135,23 @@ class Delimited(Reader):
                 return table
             return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+            if self._has_finer_times(data):
+                return self._parse(data, line)
             raise self._explain(data, line, error) from None
+
+    def _has_finer_times(self, data: bytes) -> bool:
+        """Whether there are times with more than six decimals, which Arrow refuses; these columns are now read as text."""
+        layouts = {TIMESTAMP: ISO, f"{TIMESTAMP} UTC": ISO_UTC}
+        times = {name: f"{WRITTEN} {layouts[kind]}" for name, kind in self.types.items() if kind in layouts}
+        if not times:
+            return False
+        try:
+            text = self._read(data, dict.fromkeys(self.wanted(), pa.string()))
+        except pa.ArrowInvalid:
+            return False
+        finer = {name: kind for name, kind in times.items() if share_of(text[name], TOO_FINE) > 0}
+        self.types |= finer
+        return bool(finer)
 
     def _read(self, data: bytes, types: dict[str, Any], names: list[str] | None = None) -> Any:
         return pyarrow.csv.read_csv(
@@ -220,7 +246,7 @@ class Delimited(Reader):
             value = value.replace(self.decimal, ".") if self.decimal != "." else value
             if value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
                 return True  # Arrow reads them as numbers
-            return re.match(NUMERIC, value) is not None and math.isfinite(float(value))
+            return is_numeric(value) and math.isfinite(float(value))
         try:
             self._read(f"{value}\n".encode(), {"value": arrow_type(kind)}, ["value"])
         except pa.ArrowInvalid:
@@ -234,7 +260,7 @@ class Delimited(Reader):
             words = f"the target must be a number, got {shown!r}"
             hints = [Hint("na", shown, "if it means a missing value"), Hint("task", "classify", "if it holds classes")]
         elif kind == NUMBER:
-            beyond = re.match(NUMERIC, value) is not None
+            beyond = is_numeric(value)
             words = f"{shown!r} is {'beyond the range of' if beyond else 'not a'} number{'s' if beyond else ''}"
             words += "" if beyond else ", unlike most of the column"
             hints = [Hint("na", shown, "if it means a missing value"), *ways]
@@ -259,6 +285,11 @@ def _place(data: bytes, line: int, delimiter: str, row: int) -> str:
             left -= 1
         passed = reader.line_num
     return f"line {line + passed:,}"
+
+
+def is_numeric(text: str) -> bool:
+    """Whether a text is a number, with the digits 0 to 9."""
+    return re.match(NUMERIC, text, re.ASCII) is not None
 
 
 def sniff(header: str) -> str:

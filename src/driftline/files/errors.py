@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from driftline.errors import closest
 from driftline.files.options import Options
 
+NOT_UTF_8 = "is not UTF-8 text; convert the file, e.g. iconv -f latin1 -t utf-8"
+
 
 @dataclass(frozen=True)
 class Hint:

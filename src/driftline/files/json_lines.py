@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
-from driftline.files.errors import DataError, Hint, left_out, shortened
+from driftline.files.errors import NOT_UTF_8, DataError, Hint, left_out, shortened
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
@@ -25,6 +25,7 @@ from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
 STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 UNQUOTED = rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)(?=[ \t\r\n]*[,}])"
+HALF = re.compile("[\ud800-\udfff]")  # a surrogate without the other one of its pair
 ARRAY = "is an array; put each object on its own line: jq -c '.[]' FILE > NEW"
 
 
@@ -51,6 +52,7 @@ class JsonLines(Reader):
             start += len(table)
 
     def _parse(self, data: bytes, line: int) -> Any:
+        self._check_text(data, line)
         self._check_depth(data, line)
         types = {name: arrow_type(kind) for name, kind in self.types.items() if self.options.wants(name)}
         types |= dict.fromkeys(self.options.texts, pa.string())
@@ -61,9 +63,17 @@ class JsonLines(Reader):
             if times:  # Arrow loses their offsets: read them again as text
                 table = self._read_some(texts, types | dict.fromkeys(times, pa.string()))
             self._settle(table, partial(_place, data, line))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, TypeError, UnicodeEncodeError) as error:
             raise self._explain(data, line, error) from None
         return table.select([name for name in table.column_names if self._is_there(name, table)])
+
+    def _check_text(self, data: bytes, line: int) -> None:
+        """Raises DataError for bytes that are not UTF-8; Arrow does not check them."""
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            place = f"line {line + data.count(bytes([10]), 0, error.start):,}"
+            raise DataError(NOT_UTF_8, source=self.opened.name, place=place) from None
 
     def _check_depth(self, data: bytes, line: int) -> None:
         at = None if _is_flat(data) else _too_deep(data)
@@ -142,11 +152,11 @@ class JsonLines(Reader):
 
         try:
             pairs = json.loads(piece.decode("utf-8"), object_pairs_hook=_Pairs)
-        except UnicodeDecodeError:
-            return wrong("is not UTF-8 text; convert the file, e.g. iconv -f latin1 -t utf-8")
-        except (ValueError, RecursionError) as error:
+        except json.JSONDecodeError as error:
             if piece.lstrip().startswith(b"["):
                 return wrong(ARRAY)
+            return wrong(f"is not a JSON object: {error.msg} at character {error.pos + 1:,}")
+        except (ValueError, RecursionError) as error:  # a whole number of thousands of digits
             return wrong(f"is not a JSON object: {error}")
         if isinstance(pairs, list):
             return wrong(ARRAY)
@@ -157,6 +167,10 @@ class JsonLines(Reader):
             if name in seen:
                 return wrong(f"the key {name!r} appears twice")
             seen.add(name)
+            if half := HALF.search(name):
+                return wrong(f"the name {shortened(name)!r} holds {half[0]!r}, which is half a character")
+            if isinstance(value, str) and (half := HALF.search(value)):
+                return wrong(f"the text {shortened(value)!r} holds {half[0]!r}, which is half a character", name)
             if value is None or not self.options.wants(name):
                 continue
             hints = left_out(name, self.options)

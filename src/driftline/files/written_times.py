@@ -33,7 +33,8 @@ NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
 OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
 WITH_OFFSET = "times with an offset"
 EXAMPLE, LIKE_EXAMPLE = "%d.%m.%Y %H:%M", "or similar, to say how times are written"
-WITHOUT_MARKS = "write it without marks for thousands, money or percent"
+WITHOUT_MARKS = "write it without marks for thousands, money or percent, and with the digits 0 to 9"
+TOO_FINE = r"(:\d\d\.\d{6})\d{1,3}(Z|[+-][\d:]+)?$"  # times are kept to the microsecond
 SAMPLE = 200  # texts that a layout must fit before all are checked
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 LIKE_TIMES = (
@@ -44,10 +45,12 @@ LIKE_TIMES = (
     r")([ T,].*)?$"
 )
 
-LIKE_NUMBERS = (  # with currency, percent or thousands marks, or a decimal comma
+OTHER_DIGITS = r"[\x{660}-\x{669}\x{6f0}-\x{6f9}\x{966}-\x{96f}\x{9e6}-\x{9ef}\x{ff10}-\x{ff19}]"
+LIKE_NUMBERS = (  # with currency, percent or thousands marks, a decimal comma, or other digits than 0 to 9
     r"^\s*[+-]?("
     r"[$€£¥]\s*[+-]?\d[\d,.' ]*|\d[\d,.' ]*\s*[%‰$€£¥]|"
-    r"\d{1,3}([,' \x{a0}]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3}){2,}(,\d+)?|\d+,\d+"
+    r"\d{1,3}([,' \x{a0}]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3}){2,}(,\d+)?|\d+,\d+|"
+    rf"(\d|{OTHER_DIGITS})*{OTHER_DIGITS}(\d|{OTHER_DIGITS}|[.,\x{{66b}}\x{{66c}}])*"
     r")\s*$"
 )
 
@@ -140,7 +143,7 @@ def parse(texts: Any, layout: str) -> Any:
     """
     if layout in (ISO, ISO_UTC):
         like = pc.match_substring_regex(texts, OFFSET if layout == ISO_UTC else NO_OFFSET)
-        texts = _without(texts, pc.invert(like))
+        texts = pc.replace_substring_regex(_without(texts, pc.invert(like)), TOO_FINE, r"\1\2")
         return _parse_iso(texts, pa.timestamp("us", tz=None if layout == ISO else "UTC"))
     try:
         times = pc.strptime(texts, format=layout, unit="us", error_is_null=True)
