@@ -112,7 +112,7 @@ def test_learning_and_predicting_import_no_extra():
 
 def test_checks_are_reachable_from_the_package():
     code = "import driftline as dl; print(len(dl.checks.expected_failures(dl.RLS())))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "2\n"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "3\n"
 
 
 def test_hyper_parameters_are_keyword_only(learner):

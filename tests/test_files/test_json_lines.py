@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.files import Options, Rows, json_lines
+from driftline.files import DataError, Options, Rows, json_lines, open_rows
 from driftline.files.json_lines import DEEPEST, _is_flat, _too_deep
 from tests.test_cli.calling import call, outcome
 
@@ -175,3 +175,22 @@ def test_numbers_may_be_keys_categories_and_classes(capsys, tmp_path, option):
 def test_a_deeply_nested_parameter_is_refused(capsys, tmp_path):
     code, _, err = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", "-s", "forgetting=" + "[" * 100_000)
     assert (code, "forgetting must be" in " ".join(err.split())) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("odd", "place"),
+    [
+        (r'{"x": 2, "where": "\ud800", "y": 1}', r"line 2, column 'where': '\\ud800' has half of a surrogate pair"),
+        (r'{"x": 2, "\udc00b": 1, "y": 1}', r"line 2: the key '\\udc00b' has half of a surrogate pair"),
+        (r'{"x": 2, "y": 1, "dropped": [{"\ud83d!": 1}]}', r"line 2, column 'dropped': .*has half of a surrogate pair"),
+        (r'{"x": 2, "\ude00\ud83d": null, "y": 1}', r"line 2: the key '\\ude00\\ud83d' has half of a surrogate pair"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_with_its_line(tmp_path, odd, place):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1, "where": "\\ud83d\\ude00", "y": 1}\n' + odd + "\n")
+    with pytest.raises(DataError, match=place):
+        list(open_rows(path, target="y", drop=["dropped"]))
+    path.write_text('{"x": 1, "where": "\\ud83d\\ude00", "y": 1}\n')
+    (block,) = open_rows(path, target="y")
+    assert "where=\U0001f600" in block.names

@@ -1,5 +1,6 @@
 """Times in files: time zones, the end of summer time, and the common ways to write dates."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.files import DataError, open_rows
+from driftline.files import DataError, Options, Rows, open_rows
 from driftline.files.written_times import LAYOUTS, kind_of, layouts_of, parse
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import write
@@ -101,7 +102,7 @@ def test_common_date_formats_are_read(tmp_path, written, expected, name):
     ("written", "words"),
     [
         (["01/12/2025", "1/2/2025"], "line 2, .*may be 2025-12-01 or 2025-01-12, and .*%d/%m/%Y.*%m/%d/%Y"),
-        (["2025-13-40", "2025-13-41"], "line 2, column 'when': '2025-13-40' is not a time"),
+        (["2025-13-40", "2025-13-41"], "line 2, column 'when': '2025-13-40' looks like a date, but not in a known format"),
         (["13/14/2025", "14/15/2025"], "line 2, .*'13/14/2025' looks like a date, but not in a known format"),
         (["30/12/2025", "31/12/2025", "2026-01-01"], "line 4, .*'2026-01-01' is not a time like '30/12/2025'"),
         (["28/02/2025", "31/02/2025", "27/02/2025"], "line 3, .*'31/02/2025' is not a time like '28/02/2025'"),
@@ -258,3 +259,56 @@ def test_an_unknown_time_zone_is_named(tmp_path):
     table = zoned().set_column(0, "when", zoned()["when"].cast(pa.timestamp("us", tz="Mars/Phobos")))
     with pytest.raises(DataError, match="column 'when': the time zone 'Mars/Phobos' is not known here"):
         block_of(write(table, tmp_path / "a.parquet"))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize(
+    ("written", "odd"),
+    [
+        (["{}Z", "{}"] * 4, 1),
+        (["{}"] * 3 + ["{}Z"] * 5, 3),
+        (["{}Z"] * 4 + ["{}"] * 4, 4),
+        (["{}+01:00"] * 2 + ["{}"] * 6, 2),
+        (["{}"] * 7 + ["{}-03:30"], 7),
+    ],
+    ids=str,
+)
+def test_the_first_time_unlike_those_before_it_is_named(tmp_path, name, written, odd):
+    """However many of the rest are like it."""
+    times = [text.format(f"2025-01-{row + 1:02}T10:00:00") for row, text in enumerate(written)]
+    path = write(pa.table({"when": times, "load": np.arange(8.0)}), tmp_path / name)
+    line = {"a.csv": odd + 2, "a.jsonl": odd + 1, "a.parquet": odd}[name]
+    words = "has no offset, unlike" if len(times[odd]) == 19 else "has an offset, unlike"
+    with pytest.raises(DataError, match=rf"(line|row) {line}, column 'when': '{re.escape(times[odd])}' {words}"):
+        block_of(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+@pytest.mark.parametrize("offset", ["", "Z", "+01:00"])
+@pytest.mark.parametrize("decimals", [[0] * 4 + [9] * 4, [9] * 8, [7, 3, 0, 9, 6, 8, 1, 2]], ids=str)
+def test_decimals_beyond_microseconds_are_cut_off(tmp_path, name, offset, decimals):
+    """Also where they come after times without them, in a later block."""
+    fractions = ["." * bool(count) + "123456789"[:count] for count in decimals]
+    long, short = (
+        pa.table({"when": [f"2025-01-{row + 1:02}T10:00:00{text[:cut]}{offset}" for row, text in enumerate(fractions)],
+                  "load": np.arange(8.0)})
+        for cut in (10, 7)
+    )  # fmt: skip
+    blocks = [block_of(write(table, tmp_path / f"{cut}{name}"), time="when") for cut, table in ((10, long), (7, short))]
+    assert blocks[0].names == blocks[1].names
+    assert "when: day sin" in blocks[0].names
+    assert np.array_equal(blocks[0].X, blocks[1].X)
+    assert np.array_equal(blocks[0].times, blocks[1].times)
+
+
+def test_decimals_beyond_microseconds_may_come_in_a_later_file(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("when,load\n" + "".join(f"2025-01-{day:02}T10:00:00,1\n" for day in range(1, 9)))
+    with open_rows(path, target="load") as rows:
+        list(rows)
+        known = rows.state()
+    path.write_text("when,load\n2025-01-09T10:00:00.123456789,1\n")
+    with Rows(path, Options(target="load"), known=known) as rows:
+        (block,) = rows
+    day = 2 * np.pi * (10 * 3600 + 0.123456) / 86400
+    assert block.X[0, block.names.index("when: day sin")] == pytest.approx(np.sin(day), rel=1e-15)

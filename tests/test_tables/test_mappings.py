@@ -176,3 +176,17 @@ def test_a_key_cannot_use_the_model_while_it_is_looked_up(model):
     assert np.isfinite(model.predict_one({"a": 1.0, key: 2.0}))
     assert key.heard
     assert "in use" in key.heard[0]
+
+
+@pytest.mark.parametrize("more", [{}, {"where": "north"}])
+@pytest.mark.parametrize("nan", [float("nan"), np.float64("nan")])
+def test_nan_is_no_name(more, nan):
+    """It equals no other, so that every row would bring a new feature."""
+    model = dl.RLS()
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"RLS\.learn_one: x has the name .*nan.*, which equals no other"):
+            model.learn_one({"a": 1.0, nan: 2.0, **more}, 1.0)
+        model.learn_one({"a": 1.0, **more}, 1.0)
+    assert model.n_features_in_ == 1 + len(more)
+    with pytest.raises(ValueError, match=r"Standardize\.learn_one: x has the name"):
+        dl.features.Standardize().learn_one({nan: 2.0})

@@ -50,7 +50,7 @@ class Door:
         items = inputs.as_items(x, where)
         names = self.known_names(where)
         if grow or self.features is None:
-            names = list(dict.fromkeys([*names, *items]))
+            names = list(dict.fromkeys([*names, *inputs.as_names(items, where)]))
         return np.array([items.get(name, 0.0) for name in names], dtype=np.float64), names
 
     def known_names(self, where: str) -> list[Name]:

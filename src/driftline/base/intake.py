@@ -71,7 +71,8 @@ class Intake(ColumnEncoder):
             learned: which rows are learned from; these may bring new columns.
         """
         direct = self._direct(columns)
-        for name, given in columns.items() if learned.any() else ():
+        new = inputs.as_names(columns, where) if learned.any() else ()
+        for name, given in ((name, columns[name]) for name in new):
             if name not in direct and isinstance(self.columns.get(name, _UNKNOWN), Unknown):
                 met = given.kind is not None and bool((learned & ~cells.missing_in(given)).any())
                 self.add(name, given.kind if met and given.kind else Unknown.kind)

@@ -26,6 +26,7 @@ def expected_failures(learner: Learner | type[Learner]) -> dict[str, str]:
     ...     print(f"{name}: {reason}")
     check_do_not_raise_errors_in_init_or_set_params: parameters are checked in the constructor and in set_params
     check_sample_weight_equivalence_on_dense_data: time passes with each row, so a row of weight 2 is not the row twice
+    check_sample_weight_equivalence_on_sparse_data: time passes with each row, so a row of weight 2 is not the row twice
     """
     pattern = learner() if isinstance(learner, type) else learner
     found: dict[str, str] = {}

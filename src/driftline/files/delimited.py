@@ -20,19 +20,18 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import Place, RawBlock, Reader
-from driftline.files.types import WRITTEN, arrow_type, type_name
+from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import (
-    ISO,
-    ISO_UTC,
+    FINE_DECIMALS,
     LIKE_NUMBERS,
-    TOO_FINE,
     WITHOUT_MARKS,
     TextColumn,
+    as_written,
     share_of,
     unlike_others,
     with_times,
 )
-from driftline.tables.kinds import DATE, NUMBER, TEXT, TIMESTAMP, TRUTH
+from driftline.tables.kinds import NUMBER, TEXT, TIMESTAMP, TRUTH
 
 DELIMITERS = (",", ";", "\t", "|")
 NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
@@ -40,8 +39,6 @@ DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$"
 PATTERNS = {
     NUMBER: NUMERIC,
     TRUTH: "^(?i)(true|false)$",
-    TIMESTAMP: r"^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d{1,6})?)?$",
-    DATE: r"^\d{4}-\d\d-\d\d$",
 }
 
 
@@ -135,23 +132,11 @@ class Delimited(Reader):
                 return table
             return self._read(data, {name: arrow_type(kind) for name, kind in self.types.items()})
         except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-            if self._has_finer_times(data):
+            timestamps = {name: as_written(kind) for name, kind in self.types.items() if kind.startswith(TIMESTAMP)}
+            if timestamps and FINE_DECIMALS.search(data):
+                self.types |= timestamps
                 return self._parse(data, line)
             raise self._explain(data, line, error) from None
-
-    def _has_finer_times(self, data: bytes) -> bool:
-        """Whether there are times with more than six decimals, which Arrow refuses; these columns are now read as text."""
-        layouts = {TIMESTAMP: ISO, f"{TIMESTAMP} UTC": ISO_UTC}
-        times = {name: f"{WRITTEN} {layouts[kind]}" for name, kind in self.types.items() if kind in layouts}
-        if not times:
-            return False
-        try:
-            text = self._read(data, dict.fromkeys(self.wanted(), pa.string()))
-        except pa.ArrowInvalid:
-            return False
-        finer = {name: kind for name, kind in times.items() if share_of(text[name], TOO_FINE) > 0}
-        self.types |= finer
-        return bool(finer)
 
     def _read(self, data: bytes, types: dict[str, Any], names: list[str] | None = None) -> Any:
         return pyarrow.csv.read_csv(
@@ -302,7 +287,7 @@ def sniff(header: str) -> str:
 
 
 def _mostly(texts: Any) -> str:
-    """The kind of most texts of a column; the few others are mistakes, not categories."""
+    """Numbers or truth values, if most texts of a column are: the few others are mistakes, not categories. Else text."""
     return next((kind for kind, pattern in PATTERNS.items() if share_of(texts, pattern) > 0.5), TEXT)
 
 

@@ -25,7 +25,7 @@ from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
 STRING = re.compile(rb'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"')
 UNQUOTED = rb"(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false)(?=[ \t\r\n]*[,}])"
-HALF = re.compile("[\ud800-\udfff]")  # a surrogate without the other one of its pair
+HALF = "has half of a surrogate pair, which is not a character"
 ARRAY = "is an array; put each object on its own line: jq -c '.[]' FILE > NEW"
 
 
@@ -167,10 +167,10 @@ class JsonLines(Reader):
             if name in seen:
                 return wrong(f"the key {name!r} appears twice")
             seen.add(name)
-            if half := HALF.search(name):
-                return wrong(f"the name {shortened(name)!r} holds {half[0]!r}, which is half a character")
-            if isinstance(value, str) and (half := HALF.search(value)):
-                return wrong(f"the text {shortened(value)!r} holds {half[0]!r}, which is half a character", name)
+            if _has_half_a_pair([name]):
+                return wrong(f"the key {name!r} {HALF}")
+            if _has_half_a_pair([value]):
+                return wrong(f"{shortened(ascii(value))} {HALF}", name)
             if value is None or not self.options.wants(name):
                 continue
             hints = left_out(name, self.options)
@@ -193,6 +193,18 @@ class _Pairs:
 
     def __init__(self, items: list[tuple[str, Any]]) -> None:
         self.items = items
+
+
+def _has_half_a_pair(values: Iterable[Any]) -> bool:
+    """Whether a text among values, or within them, has half of a surrogate pair, which no encoding can express."""
+    for value in values:
+        inner = value.items if isinstance(value, _Pairs) else value
+        if isinstance(value, str):
+            if any("\ud800" <= mark <= "\udfff" for mark in value):
+                return True
+        elif isinstance(inner, Iterable) and _has_half_a_pair(inner):
+            return True
+    return False
 
 
 def _place(data: bytes, line: int, row: int) -> str:

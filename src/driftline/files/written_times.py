@@ -29,12 +29,12 @@ DAYS = (
 )  # fmt: skip
 CLOCKS = ("", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M", " %I:%M %p", " %I:%M:%S %p")
 LAYOUTS = ("%Y-%m-%d", "%Y-%m", ISO, ISO_UTC, *(day + clock for day in DAYS for clock in CLOCKS))
+FINE_DECIMALS = re.compile(rb":\d\d\.\d{7}")  # of a second
 NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
 OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
 WITH_OFFSET = "times with an offset"
 EXAMPLE, LIKE_EXAMPLE = "%d.%m.%Y %H:%M", "or similar, to say how times are written"
 WITHOUT_MARKS = "write it without marks for thousands, money or percent, and with the digits 0 to 9"
-TOO_FINE = r"(:\d\d\.\d{6})\d{1,3}(Z|[+-][\d:]+)?$"  # times are kept to the microsecond
 SAMPLE = 200  # texts that a layout must fit before all are checked
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 LIKE_TIMES = (
@@ -84,10 +84,11 @@ def layouts_of(texts: Any) -> list[str]:
 
 
 def closest_layout(texts: Any) -> str | None:
-    """The layout that fits most texts; None if hardly any text fits one."""
+    """The layout that fits the most texts from the first one on, or else most texts; None if hardly any text fits one."""
     texts = texts.slice(0, SAMPLE)
-    share, layout = max((1 - parse(texts, layout).null_count / len(texts), layout) for layout in LAYOUTS)
-    return layout if share > 0.5 else None
+    fits = [(pc.is_valid(parse(texts, layout)).to_pylist(), layout) for layout in LAYOUTS]
+    leading, share, layout = max(([*fit, False].index(False), sum(fit) / len(fit), layout) for fit, layout in fits)
+    return layout if leading or share > 0.5 else None
 
 
 def _promising(texts: Any) -> Iterator[str]:
@@ -100,6 +101,15 @@ def kind_of(layout: str) -> str:
     if layout == ISO_UTC or "%z" in layout:
         return f"{TIMESTAMP} UTC"
     return TIMESTAMP if layout == ISO or any(mark in layout for mark in ("%H", "%I", "%T", "%R", "%s", "%c")) else DATE
+
+
+def as_written(kind: str) -> str:
+    """The kind of a column of timestamps that is read as text, which allows more decimals than microseconds have.
+
+    >>> as_written("timestamp"), as_written("timestamp UTC")
+    ('written ISO 8601', 'written ISO 8601 with offset')
+    """
+    return f"{WRITTEN} {ISO if kind == TIMESTAMP else ISO_UTC}"
 
 
 def in_words(kind: str) -> str:
@@ -143,7 +153,7 @@ def parse(texts: Any, layout: str) -> Any:
     """
     if layout in (ISO, ISO_UTC):
         like = pc.match_substring_regex(texts, OFFSET if layout == ISO_UTC else NO_OFFSET)
-        texts = pc.replace_substring_regex(_without(texts, pc.invert(like)), TOO_FINE, r"\1\2")
+        texts = pc.replace_substring_regex(_without(texts, pc.invert(like)), r"(\.\d{6})\d+", r"\1")  # to microseconds
         return _parse_iso(texts, pa.timestamp("us", tz=None if layout == ISO else "UTC"))
     try:
         times = pc.strptime(texts, format=layout, unit="us", error_is_null=True)

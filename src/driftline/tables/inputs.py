@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from functools import cached_property
 from typing import Any
@@ -323,6 +323,14 @@ def refuse_rows(x: Any, where: str) -> Any:
     if x.ndim == 2 and x.shape[0] != 1:
         raise ValueError(f"{where}: x must be one row, got the shape {x.shape}")
     return x
+
+
+def as_names(names: Iterable[Name], where: str) -> Iterable[Name]:
+    """Names of features; raises ValueError for NaN, which would be a new name in every row."""
+    for name in names:
+        if name != name:
+            raise ValueError(f"{where}: x has the name {name!r}, which equals no other; give text, or leave the feature out")
+    return names
 
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
