@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy.sparse import csr_array
 
 import driftline as dl
 from driftline.files import Options, Rows
@@ -201,6 +202,19 @@ def test_durations_are_seconds_wherever_numbers_are_taken(make):
     assert np.array_equal(
         dl.RLS().run(plain, np.array(spans, dtype="m8[us]")).predictions, dl.RLS().run(plain, plain[:, 1]).predictions
     )
+
+
+def test_forecasters_take_durations_and_sparse_rows_too():
+    rng = np.random.default_rng(2)
+    spans, y = [dt.timedelta(seconds=int(at)) for at in rng.integers(-9, 9, 20)], rng.normal(size=20)
+    listed, sparse, plain = (dl.Forecaster(dl.RLS(), steps=2) for _ in range(3))
+    for span, label in zip(spans, y, strict=True):
+        listed.learn_one([span], label)
+        sparse.learn_one(csr_array([[span.total_seconds()]]), label)
+        plain.learn_one([span.total_seconds()], label)
+    expected = plain.forecast([[1.0], [2.0]]).predictions
+    assert np.array_equal(listed.forecast([[1.0], [2.0]]).predictions, expected)
+    assert np.array_equal(sparse.forecast(csr_array([[1.0], [2.0]])).predictions, expected)
 
 
 def test_a_bad_cell_is_named_by_its_row_whatever_the_block(in_blocks_of):

@@ -291,9 +291,7 @@ class Forecaster(model_file.Saved):
     def _row(self, x: Any, where: str) -> tuple[list[Name] | None, Array]:
         given = inputs.named(x)
         if not isinstance(given, Mapping):
-            row = inputs.as_array(x, where, "x").astype(np.float64)
-            if row.ndim != 1:
-                raise ValueError(f"{where}: x has shape {row.shape}, expected one dimension")
+            row = inputs.as_row(x, where, empty=True)
             self._check_width(len(row), None, where)
             return self._names, row
         items = inputs.as_items(given, where)

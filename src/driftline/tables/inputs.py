@@ -305,15 +305,15 @@ def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array
     return weights
 
 
-def as_row(x: Any, where: str) -> Array:
-    """One row from a one-dimensional array-like."""
+def as_row(x: Any, where: str, *, empty: bool = False) -> Array:
+    """One row from a one-dimensional array-like, which may have no values if ``empty``."""
     if is_sparse(x):
         x = to_be_dense(refuse_rows(x, where), where, "x").toarray().ravel()
     row = as_array(x, where, "x")
     if row.ndim != 1:
         hint = "a row is a sequence of numbers, [x] for one" if row.ndim == 0 else "run, predict and fit take several rows"
         raise ValueError(f"{where}: x must have one dimension, got {row.ndim}; {hint}")
-    if row.size == 0:
+    if row.size == 0 and not empty:
         raise ValueError(f"{where}: x is empty")
     return np.asarray(as_numbers(row, where, "x"), dtype=np.float64)
 
