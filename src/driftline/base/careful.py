@@ -242,16 +242,18 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
 
 def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) -> bool:
     """Learns a row that brings nothing new to the intake. Returns False, with nothing changed, for any other row."""
-    row = intake.known_row(learner, x, learned=True)
-    if row is None:
+    if learner._intake is None:
         return False
-    core: Any = learner._core
-    assert learner._intake is not None
-    learning = learner._intake.plan(learner._largest).learning(row)
-    if hasattr(core, "learn_with"):  # made of learners
-        return core.learn_with(row, y, sample_weight, learning) is Status.DONE
-    calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
-    return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
+    with learner._guard.claim():  # so that no second thread learns a row between the reading and the step
+        row = intake.known_row(learner, x, learned=True)
+        if row is None:
+            return False
+        core: Any = learner._core
+        learning = learner._intake.plan(learner._largest).learning(row)
+        if hasattr(core, "learn_with"):  # made of learners
+            return core.learn_with(row, y, sample_weight, learning) is Status.DONE
+        calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
+        return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
