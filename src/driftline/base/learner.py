@@ -216,7 +216,7 @@ class Learner(Model, Saved):
         If an error is raised, no row is learned.
 
         Args:
-            X: (T, d) array or frame.
+            X: (T, d) array, frame or scipy.sparse matrix.
             y: (T,) labels, or (T, m) if the learner supports several labels a row.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
             weights_every: the number of rows between snapshots of the weights; None for no snapshots.
