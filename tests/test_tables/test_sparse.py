@@ -228,7 +228,8 @@ def test_learners_of_dense_rows_make_sparse_ones_dense(make, form, in_blocks_of)
     assert sparse.fit(rows, y).score(rows, y) == plain.fit(dense, y).score(dense, y)
 
 
-def test_fleets_and_classifiers_make_sparse_rows_dense():
+def test_fleets_and_classifiers_make_sparse_rows_dense(in_blocks_of):
+    in_blocks_of(16)
     X, y = sparse_stream(9, rows=60, d=4)
     dense, keys = X.toarray(), np.arange(60) % 3
     for learner in (dl.RLS(), dl.Auto()):
@@ -237,6 +238,9 @@ def test_fleets_and_classifiers_make_sparse_rows_dense():
         sparse.learn_one(1, X[:1], 1.0)
         plain.learn_one(1, dense[0], 1.0)
         assert sparse.predict_one(1, X[:1]) == plain.predict_one(1, dense[0])
+        bad = sp.csr_array(np.where(np.arange(60)[:, None] == 31, np.nan, dense))
+        with pytest.raises(ValueError, match=r"Fleet\.run: X has NaN in row 31, feature 0"):
+            sparse.run(keys, bad, y)
     sparse, plain = (dl.Classifier(dl.RLS()).fit(rows, y > 0) for rows in (X, dense))
     assert np.array_equal(sparse.predict_proba(X), plain.predict_proba(dense))
 

@@ -21,7 +21,7 @@ from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, FrameTable, Name, Table
+from driftline.tables.inputs import Array, DenseTable, FrameTable, Name, Table
 
 _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
 
@@ -92,6 +92,8 @@ class Separate:
             self._refuse_bad(rows, block)
             return lambda model, mine: _table(model, block[mine], table.names, rows.where)
         if inputs.is_sparse(source):
+            for start, block in table.blocks() if isinstance(table, DenseTable) else ():
+                self._refuse_bad(rows, block, start)
             compressed = source.tocsr()
             return lambda _, mine: compressed[mine]
         if isinstance(source, (list, tuple)):
@@ -101,19 +103,19 @@ class Separate:
             return lambda _, mine: plain.frame[mine.tolist()].to_native()
         return lambda _, mine: plain.block(0, plain.rows)[mine]
 
-    def _refuse_bad(self, rows: CallRows, block: Array) -> None:
+    def _refuse_bad(self, rows: CallRows, block: Array, start: int = 0) -> None:
         if self.learner.missing != "raise":
             return
         door = Door("Fleet", None, rows.table.names, self.learner.dtype, self.learner.missing)
         whole = door.whole_rows(block)
         labels = None if self.learner._estimator_type == "classifier" else rows.labels
         if labels is not None:
-            labels = inputs.as_numbers(labels, rows.where, "y")
+            labels = inputs.as_numbers(labels[start : start + len(block)], rows.where, "y", start)
             known = np.abs(labels) <= door.largest
             whole = whole & (known if known.ndim == 1 else known.all(axis=1))
         if not whole.all():
             row = int(whole.argmin())
-            door.refuse_row(block[row], None if labels is None else labels[row], rows.where, row)
+            door.refuse_row(block[row], None if labels is None else labels[row], rows.where, start + row)
 
     # The verbs.
 
