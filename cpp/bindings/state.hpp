@@ -8,9 +8,10 @@
 
 namespace driftline::bindings {
 
-// The saved form: bounds, quantiles, debts, bins, the weight of the zeros, the key of the first bin, the largest loss and
-// five counts. Scores that wait are taken in first.
-inline constexpr Index coverage_size = 3 * level_count + bin_count + 8;
+// The saved form: bounds, quantiles, debts, bins, the last scores, the weight of the zeros, the key of the first bin, the
+// largest loss, five counts, the start of the memory, the width of the bins and the last misses. Scores that wait are taken
+// in first.
+inline constexpr Index coverage_size = 3 * level_count + bin_count + most_waiting + 11;
 
 // Between two readings of the bins, 64 misses multiply a bound by up to 1e9.
 inline constexpr double most_bound_saved = 1e10 * most_factor * most_score;
@@ -23,10 +24,13 @@ inline nb::object copy_coverage(Coverage& c) {
     to = std::copy(std::begin(c.base), std::end(c.base), to);
     to = std::copy(std::begin(c.debt), std::end(c.debt), to);
     to = std::copy(std::begin(c.weight), std::end(c.weight), to);
+    for (Index i = c.taken - most_waiting; i < c.taken; ++i)
+        *to++ = c.ring[i & (ring_size - 1)];
     const double rest[] = {
-        static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key), c.largest_loss,
-        static_cast<double>(c.noted),           static_cast<double>(c.late),      static_cast<double>(c.origin),
-        static_cast<double>(c.batch),           static_cast<double>(c.last_batch)};
+        static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key),  c.largest_loss,
+        static_cast<double>(c.noted),           static_cast<double>(c.late),       static_cast<double>(c.origin),
+        static_cast<double>(c.batch),           static_cast<double>(c.last_batch), static_cast<double>(c.since),
+        static_cast<double>(c.shift),           static_cast<double>(c.misses)};
     std::copy(std::begin(rest), std::end(rest), to);
     return out;
 }
@@ -39,7 +43,8 @@ inline bool is_first_key(double key) {
 inline void set_coverage(const nb::dict& from, Coverage& c) {
     double flat[coverage_size];
     copy_in(from, "coverage", flat, coverage_size);
-    const double *debts = flat + 2 * level_count, *weights = debts + level_count, *rest = weights + bin_count;
+    const double *debts = flat + 2 * level_count, *weights = debts + level_count, *scores = weights + bin_count,
+                 *rest = scores + most_waiting;
     const double key = rest[1], noted = rest[3], late = rest[4];
     double total = 0;
     bool good = true;
@@ -48,13 +53,18 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     const double rows_at_once = at_least(rest[6], rest[7]), widest = at_least(1, repaid / 0.5 * rows_at_once) * (1 + 1e-6);
     for (const double* debt = debts; debt < weights; ++debt)
         good = good && *debt >= widest * least_debt && *debt <= widest * most_debt;
-    for (const double* weight = weights; weight <= rest; ++weight) { // the last is that of the zeros
-        good = good && *weight >= 0 && *weight == std::floor(*weight);
-        total += *weight;
-    }
+    const auto add_weight = [&good, &total](double weight) {
+        good = good && weight >= 0 && weight == std::floor(weight);
+        total += weight;
+    };
+    std::for_each(weights, scores, add_weight);
+    add_weight(rest[0]); // of the zeros
+    for (const double* score = scores; score < rest; ++score)
+        good = good && *score >= 0 && *score <= most_score;
+    good = good && rest[10] >= 0 && rest[10] <= UINT32_MAX && rest[10] == std::floor(rest[10]);
     good = good && total <= most_weight && is_first_key(key) && (key > 0 || total == rest[0]);
     good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && late >= 0 && late <= noted;
-    for (const double* count = rest + 5; count < rest + 8; ++count)
+    for (const double* count = rest + 5; count < rest + 9; ++count)
         good = good && *count >= 0 && *count <= noted && *count == std::floor(*count);
     if (!good)
         throw nb::value_error("the state's coverage is out of range");
@@ -70,6 +80,11 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.origin = static_cast<Index>(rest[5]);
     c.batch = static_cast<Index>(rest[6]);
     c.last_batch = static_cast<Index>(rest[7]);
+    c.since = static_cast<Index>(rest[8]);
+    c.shift = static_cast<std::uint32_t>(rest[9]);
+    c.misses = static_cast<std::uint32_t>(rest[10]);
+    for (Index i = 0; i < most_waiting; ++i)
+        c.ring[(c.taken - most_waiting + i) & (ring_size - 1)] = scores[i];
 }
 
 // Sums must not be negative, and counts must be whole; `counts` lists their places.

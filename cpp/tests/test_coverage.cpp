@@ -1,4 +1,5 @@
 // Bounds on scores: bit for bit the same however often they are queried, and finite for any scores.
+#include <algorithm>
 #include <vector>
 
 #include "check.hpp"
@@ -22,7 +23,8 @@ double uniform(Index i) {
 bool same(const Coverage& a, const Coverage& b) {
     return std::memcmp(a.bound, b.bound, sizeof a.bound) == 0 && std::memcmp(a.base, b.base, sizeof a.base) == 0 &&
            std::memcmp(a.weight, b.weight, sizeof a.weight) == 0 && a.weight_of_zeros == b.weight_of_zeros &&
-           a.first_key == b.first_key && a.noted == b.noted;
+           a.first_key == b.first_key && a.shift == b.shift && a.misses == b.misses && a.since == b.since &&
+           a.noted == b.noted;
 }
 
 void queries_between_scores_do_not_change_the_bits(Index every) {
@@ -107,9 +109,63 @@ void a_label_beyond_the_widest_interval_is_a_miss() {
         CHECK_NEAR(capped.debt[k] - wide.debt[k], 1 - forgotten, 1e-5L);
 }
 
+// However much smaller scores were for however long, intervals of the upper levels cover them soon after they return.
+void misses_do_not_last(double quiet, Index spell, Index late) {
+    Coverage c;
+    std::vector<IntervalBasis> said;
+    Index run[level_count] = {}, longest[level_count] = {}, misses[level_count] = {};
+    const Index before = 600, after = 2000, rows = before + spell + after;
+    for (Index i = 0; i < rows + late; ++i) {
+        said.push_back(basis_of_interval(c, 1, 1));
+        if (i < late)
+            continue;
+        const Index row = i - late;
+        const IntervalBasis& basis = said[static_cast<std::size_t>(row)];
+        const double score = uniform(row) * (row < before || row >= before + spell ? 1 : quiet);
+        for (Index k = 0; k < level_count && row >= before + spell; ++k) {
+            run[k] = score > basis.bound[k] ? run[k] + 1 : 0;
+            misses[k] += score > basis.bound[k];
+            longest[k] = std::max(longest[k], run[k]);
+        }
+        note(c, score);
+        if (late > 0)
+            judge(c, score, basis);
+    }
+    for (Index k = run_level; k < level_count; ++k) {
+        CHECK(longest[k] <= 20 + late);
+        CHECK(static_cast<double>(misses[k]) <=
+              (1 - levels[k] + 0.015) * static_cast<double>(after) + static_cast<double>(late));
+    }
+}
+
+// Bins that become wider or move keep the weight of every score, and its place to within a bin.
+void bins_of_any_width_keep_the_weights() {
+    Coverage c;
+    for (Index i = 0; i < 100; ++i) {
+        const double score = std::exp(1200 * uniform(i) - 600);
+        count_score(c, score);
+        std::uint32_t total = 0, from = 0;
+        for (Index bin = 0; bin < bin_count; ++bin) {
+            total += c.weight[bin];
+            from += bin >= bin_of(c, score) ? c.weight[bin] : 0;
+        }
+        CHECK(total == static_cast<std::uint32_t>(i + 1) * row_weight);
+        Index larger = 0;
+        for (Index j = 0; j <= i; ++j)
+            larger += bin_of(c, std::exp(1200 * uniform(j) - 600)) >= bin_of(c, score);
+        CHECK(bin_of(c, score) < 0 || from == static_cast<std::uint32_t>(larger) * row_weight);
+    }
+    CHECK(c.shift > 0);
+}
+
 } // namespace
 
 int main() {
+    bins_of_any_width_keep_the_weights();
+    for (const double quiet : {0.0, 1e-280, 1e-30, 1e-6})
+        for (const Index spell : {0, 500, 2000, 20000})
+            for (const Index late : {0, 1, 12})
+                misses_do_not_last(quiet, spell, late);
     a_label_beyond_the_widest_interval_is_a_miss();
     for (const Index every : {1, 3, 100})
         queries_between_scores_do_not_change_the_bits(every);

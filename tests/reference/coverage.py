@@ -9,6 +9,8 @@ LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975,
 STEP, MEMORY = 0.3, 512
 REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
 UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
+BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
+RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # so many misses in a row show that errors have changed
 
 
 def squared_half_width(level):
@@ -18,13 +20,13 @@ def squared_half_width(level):
 
 
 def key_of(score):
-    """The number of a score's bin: each power of two has four bins."""
+    """Four keys for each power of two."""
     mantissa, power = math.frexp(score)  # mantissa in [1/2, 1)
     return 4 * power + math.floor((2 * mantissa - 1) * 4)
 
 
 def edge_of(key):
-    """The smallest score in this bin."""
+    """The smallest score with this key."""
     return math.ldexp(1 + key % 4 / 4, key // 4 - 1)
 
 
@@ -39,15 +41,20 @@ def share_aimed_at(level, debt):
 
 
 class Bounds:
-    """The bounds of all levels. There are 192 bins; scores beyond them are counted in the first or the last."""
+    """The bounds of all levels. There are 128 bins of ``width`` keys; scores below them are counted in the first one."""
 
     def __init__(self):
-        self.rows, self.zeros, self.bins, self.first = 0, 0, [0] * 192, None
+        self.rows, self.zeros, self.bins, self.first, self.width = 0, 0, [0] * BINS, None, 1
+        self.since = 0  # the row from which the bins are read more often
+        self.last = []  # the last scores, and whether each was above the bound of the run level
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
         self.debt = [0.0] * len(LEVELS)
         self.late = 0  # how many rows late the last label was
         self.origin = self.batch = self.last_batch = 0  # rows predicted after the same number of labels
+
+    def bound(self, k):
+        return self.base[k] * math.exp(self.log_factor[k])
 
     def rows_at_once(self):
         """How many rows are predicted between two labels, if labels arrive in batches of four or more; otherwise 1."""
@@ -56,7 +63,7 @@ class Bounds:
 
     def issued(self):
         """The bounds as issued: those of higher levels are no lower than those of lower levels."""
-        own = [base * math.exp(log) for base, log in zip(self.base, self.log_factor, strict=True)]
+        own = [self.bound(k) for k in range(len(LEVELS))]
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def urgency(self):
@@ -80,7 +87,7 @@ class Bounds:
         for k, level in enumerate(LEVELS):
             if today[k] > 0:
                 self.log_factor[k] += STEP * ((score > today[k]) - (1 - level))
-        self._count(score)
+        self._take(score, score > today[RUN_LEVEL])
 
     def take_late(self, score, issued, shares, late):
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
@@ -95,7 +102,7 @@ class Bounds:
                 self.debt[k] += (score > issued[k]) - (1 - level if in_batches else shares[k])
             self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), scale * LEAST_DEBT, scale * MOST_DEBT)))
         self.late = late
-        self._count(score)
+        self._take(score, score > self.bound(RUN_LEVEL))
         if self.base[0] > 0:
             self.log_factor = [self._late_log_factor(k) for k in range(len(LEVELS))]
 
@@ -113,58 +120,102 @@ class Bounds:
 
     def _most_bound(self):
         """Twice the largest recent score, and no less than the quantiles."""
-        if self.bins[-1]:
-            return math.inf
         top = max((place + 1 for place, weight in enumerate(self.bins) if weight), default=0)
-        return max(2 * edge_of(self.first + top), self.base[-1])
+        return max(2 * self._edge(top), self.base[-1])
+
+    def _edge(self, place):
+        return edge_of(self.first + place * self.width)
+
+    def _place(self, score):
+        return (key_of(score) - self.first) // self.width
+
+    def _take(self, score, missed):
+        self._count(score)
+        self.rows += 1
+        self.last = [*self.last[1 - RUN :], (score, missed)]
+        if len(self.last) == RUN and all(missed for _, missed in self.last):
+            self._act_on_run([score for score, _ in self.last])
+        since = self.rows - self.since
+        if since < 32 or since % (8 if since < 512 else 64) == 0:
+            self._read(score, 1 if since <= 32 else 8 if since <= 512 else 64)
+
+    def _act_on_run(self, scores):
+        """Forgets excess coverage; if the run is far above the bounds, older scores weigh as much as the run."""
+        self.log_factor = [max(0, log) for log in self.log_factor]
+        self.debt = [max(0, debt) for debt in self.debt]
+        if min(scores) > self.bound(RUN_LEVEL):
+            total = self.zeros + sum(self.bins)
+            if total > RUN * UNIT:
+                self.zeros = self.zeros * RUN * UNIT // total
+                self.bins = [weight * RUN * UNIT // total for weight in self.bins]
+            for score in scores:
+                self._count(score)
+            self.since = max(self.since, self.rows - 2 * RUN)
+            self.last = []
 
     def _count(self, score):
         if score == 0:
             self.zeros += UNIT
-        else:
-            self.first = key_of(score) - 64 if self.first is None else self.first
-            self.bins[min(max(key_of(score) - self.first, 0), 191)] += UNIT
-        self.rows += 1
-        if self.rows < 32 or self.rows % (8 if self.rows < 512 else 64) == 0:
-            self._read(score)
+            return
+        if self.first is None:
+            self.first = key_of(score)
+            self._fit(self.first, self.first)
+        elif self._place(score) >= BINS:
+            self._fit(self.first + self._low() * self.width, key_of(score))
+        self.bins[max(0, self._place(score))] += UNIT
 
-    def _read(self, score):
-        positive = sum(self.bins)
+    def _read(self, score, since):
+        positive, lowest = sum(self.bins), None
         if positive:
-            self.base = [self._quantile(level * (self.zeros + positive))[1] for level in LEVELS]
+            quantiles = [self._quantile(level * (self.zeros + positive)) for level in LEVELS]
+            self.base, lowest = [quantile for _, quantile in quantiles], quantiles[0][0]
             least, most = math.log(1e-6), math.log(1e12)
             self.log_factor = [min(max(log, least), most) for log in self.log_factor]
-            median, _ = self._quantile(self.zeros + positive // 2 + 1)
-        since = 1 if self.rows <= 32 else 8 if self.rows <= 512 else 64
         keep = int((1 - since / min(max(2, self.rows / 2), MEMORY)) * ALL_KEPT)
         self.zeros = self.zeros * keep // ALL_KEPT
         self.bins = [weight * keep // ALL_KEPT for weight in self.bins]
-        if positive and not 48 <= median < 96:
-            self._centre(median, score)
+        if lowest == 0:
+            self._reach_down(score)
+        elif lowest is not None and self.width > 1 and self._high() - self._low() < BINS // 4:
+            self._fit(self.first + self._low() * self.width, self.first + self._high() * self.width)
 
     def _quantile(self, wanted):
         """The bin in which the cumulative weight reaches ``wanted``, and the score where it does."""
         below = self.zeros
         for place, weight in enumerate(self.bins):
             if weight and below + weight >= wanted:
-                low, high = edge_of(self.first + place), edge_of(self.first + place + 1)
+                low, high = self._edge(place), self._edge(place + 1)
                 return place, low + (high - low) * max(0, (wanted - below) / weight)
             below += weight
         raise AssertionError("no level is 1")
 
-    def _centre(self, median, score):
-        """Moves the bins. A median in an end bin counts as the last score, if that score is in the same bin."""
-        centre, at_an_end = median, median in (0, 191)
-        if at_an_end:
-            centre = key_of(score) - self.first if score else median
-            if min(max(centre, 0), 191) != median:
-                return
-        moved = [0] * 192
-        for place, weight in enumerate(self.bins):
-            beyond = place == (0 if centre < 64 else 191)  # the end towards which the bins move
-            to = min(max(place - centre + 64, 0), 191)
-            moved[to if not beyond else 64 if at_an_end else place] += weight
-        self.bins, self.first = moved, self.first + centre - 64
+    def _low(self):
+        """The bin in which the weights of the bins sum up to a sixteenth."""
+        sums = np.cumsum(self.bins)
+        return min(int(np.searchsorted(sums, sums[-1] // 16, side="right")), BINS - 1)
+
+    def _high(self):
+        return max((place for place, weight in enumerate(self.bins) if weight), default=0)
+
+    def _reach_down(self, score):
+        """If the scores of the first bin may be anywhere below it, they count as the last one, if that is there too."""
+        if score and self._place(score) < 0:
+            lowest, self.bins[0] = self.bins[0], 0
+            self._fit(key_of(score), self.first + self._high() * self.width)
+            self.bins[max(0, self._place(score))] += lowest
+
+    def _fit(self, low, high):
+        """The narrowest bins of which two thirds suffice for the keys from low to high."""
+        width = next(2**k for k in range(WIDEST + 1) if (high - low) // 2**k < 2 * BINS // 3 or k == WIDEST)
+        free = BINS - 1 - (high - low) // width
+        old = [(self.first + i * self.width, weight) for i, weight in enumerate(self.bins) if weight]
+        parts = max(1, self.width // width)
+        self.first += (low - int(free * FREE) * width - self.first) // width * width
+        self.bins, self.width = [0] * BINS, width
+        for key, weight in old:
+            for part in range(parts):  # filled evenly
+                place = min(max((key + part * width - self.first) // width, 0), BINS - 1)
+                self.bins[place] += weight // parts + (part < weight % parts)
 
 
 def follow(scores, level):

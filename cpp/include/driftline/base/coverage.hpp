@@ -7,6 +7,7 @@
 // Labels that come late are scored in late_coverage.hpp.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -20,29 +21,38 @@ inline constexpr double levels[level_count] = {0.1,  0.2, 0.3,   0.4,  0.5,   0.
 
 inline constexpr Index never = INT64_MAX;
 
-// A histogram of recent scores, four bins per power of two. A row's weight fades; it is counted in units of 1 /
-// row_weight.
-inline constexpr Index bin_count = 192, median_bin = 64, memory_rows = 512;
+// A histogram of recent scores: a row's weight fades, counted in units of 1 / row_weight. Bins have one width in octaves,
+// four to an octave if all scores fit, else as few as it takes, so that scores that differ by hundreds of orders of
+// magnitude all have a place.
+inline constexpr Index bin_count = 128, most_shift = 6, memory_rows = 512;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e280, least_factor = 1e-6, most_factor = 1e12;
 
-// Scores are taken in a few at a time, which is faster; a power of two.
-inline constexpr Index most_waiting = 8;
+// Scores are taken in a few at a time, which is faster; the ring also keeps as many that were taken in last. Powers of two.
+inline constexpr Index most_waiting = 8, ring_size = 2 * most_waiting;
+
+// So many misses of this level in a row happen once in 10^8 rows if errors are like the recent ones.
+inline constexpr Index run_level = 9;
+inline constexpr std::uint32_t long_run = (1u << most_waiting) - 1; // as bits
+static_assert(levels[run_level] == 0.9);
 
 struct Coverage {
     alignas(32) double bound[level_count] = {}; // base times factor: scores above it are misses; 0: no error yet
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
     std::uint32_t weight[bin_count] = {};
     std::uint32_t weight_of_zeros = 0;
-    Index first_key = 0;               // of bin 0; see key_of
-    Index noted = 0;                   // scores
-    Index taken = 0;                   // of these, how many are taken in; never, if no intervals are needed
-    double waiting[most_waiting] = {}; // the others: score i is at i % most_waiting
-    Index late = 0;                    // labels that came between the last row's prediction and its label
-    Index origin = 0;                  // labels known when the last late row was predicted
-    Index batch = 0, last_batch = 0;   // rows predicted there whose labels have come; the same for the origin before
-    double largest_loss = 0;           // of the rows whose labels came late
+    std::uint32_t shift = 0;         // a bin is 2^shift keys wide
+    std::uint32_t misses = 0;        // of the run level, a bit a row, the last one lowest
+    Index first_key = 0;             // of bin 0; see key_of
+    Index noted = 0;                 // scores
+    Index taken = 0;                 // of these, how many are taken in; never, if no intervals are needed
+    Index since = 0;                 // score from which readings are frequent: 0, or moved by a change
+    double ring[ring_size] = {};     // score i is at i % ring_size
+    Index late = 0;                  // labels that came between the last row's prediction and its label
+    Index origin = 0;                // labels known when the last late row was predicted
+    Index batch = 0, last_batch = 0; // rows predicted there whose labels have come; the same for the origin before
+    double largest_loss = 0;         // of the rows whose labels came late
     alignas(16) float debt[level_count] =
         {}; // late labels: excess misses, known ones and the expected ones of waiting intervals
 };
@@ -79,43 +89,82 @@ inline namespace DRIFTLINE_ISA {
 // A positive score's exponent and the first two bits after its leading one; and the smallest score with a key.
 DRIFTLINE_INLINE Index key_of(double score) { return static_cast<Index>(std::bit_cast<std::uint64_t>(score) >> 50); }
 DRIFTLINE_INLINE double edge_of(Index key) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(key > 1 ? key : 1) << 50);
+    constexpr Index last = 2046 * 4;
+    return std::bit_cast<double>(static_cast<std::uint64_t>(key < 1 ? 1 : key < last ? key : last) << 50);
 }
-DRIFTLINE_INLINE Index bin_of(Index place) { return place < 0 ? 0 : place >= bin_count ? bin_count - 1 : place; }
+DRIFTLINE_INLINE double edge_of_bin(const Coverage& c, Index bin) { return edge_of(c.first_key + (bin << c.shift)); }
+DRIFTLINE_INLINE Index bin_of(const Coverage& c, double score) { return (key_of(score) - c.first_key) >> c.shift; }
 
+// Changes the bins to 2^shift keys each, the first one at or below the given key. The edges of old and new bins agree. A bin
+// that is divided is assumed to be filled evenly.
+inline void change_bins(Coverage& c, Index first_key, Index shift) {
+    const Index width = Index{1} << shift, old_width = Index{1} << c.shift;
+    first_key = c.first_key + ((first_key - c.first_key) >> shift << shift);
+    while (first_key < 1)
+        first_key += width;
+    std::uint32_t old[bin_count];
+    std::memcpy(old, c.weight, sizeof old);
+    std::memset(c.weight, 0, sizeof c.weight);
+    const Index parts = width < old_width ? old_width / width : 1;
+    for (Index i = 0; i < bin_count; ++i)
+        for (Index part = 0; part < parts && old[i] > 0; ++part) {
+            const Index key = c.first_key + i * old_width + part * width, bin = (key - first_key) >> shift;
+            const auto n = static_cast<std::uint32_t>(parts);
+            c.weight[bin < 0 ? 0 : bin >= bin_count ? bin_count - 1 : bin] += old[i] / n + (part < old[i] % n);
+        }
+    c.first_key = first_key;
+    c.shift = static_cast<std::uint32_t>(shift);
+}
+
+// Fits the bins to the scores from a low key to a high one: as narrow as possible with a third of them free, most of these
+// at the top, since scores above the bins must not be confused.
+inline void fit_bins(Coverage& c, Index low, Index high) {
+    Index shift = 0;
+    while (shift < most_shift && ((high - low) >> shift) >= 2 * bin_count / 3)
+        ++shift;
+    const Index free = bin_count - 1 - ((high - low) >> shift);
+    change_bins(c, low - ((free * 2 / 5) << shift), shift);
+}
+
+// The lowest bin that matters: below it is less than a sixteenth of the weight.
+inline Index low_bin(const Coverage& c) {
+    std::uint32_t total = 0, below = 0;
+    for (const std::uint32_t weight : c.weight)
+        total += weight;
+    Index bin = 0;
+    while (bin < bin_count - 1 && (below += c.weight[bin]) <= total / 16)
+        ++bin;
+    return bin;
+}
+inline Index high_bin(const Coverage& c) {
+    Index bin = bin_count - 1;
+    while (bin > 0 && c.weight[bin] == 0)
+        --bin;
+    return bin;
+}
+DRIFTLINE_ONCE inline void reach_up(Coverage& c, Index key) {
+    if (c.first_key == 0)
+        c.first_key = key;
+    fit_bins(c, c.first_key + (low_bin(c) << c.shift), key);
+}
+
+// Scores above the bins move them at once; those below share the first bin until a level lies there, see read_bins.
 DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
     if (!(score >= least_score)) [[unlikely]] {
         c.weight_of_zeros += row_weight;
         return;
     }
-    if (c.first_key == 0) [[unlikely]]
-        c.first_key = key_of(score) - median_bin;
-    c.weight[bin_of(key_of(score) - c.first_key)] += row_weight;
+    Index bin = bin_of(c, score);
+    if (bin >= bin_count || c.first_key == 0) [[unlikely]] {
+        reach_up(c, key_of(score));
+        bin = bin_of(c, score);
+    }
+    c.weight[bin < 0 ? 0 : bin] += row_weight;
 }
 
 // The bins are read after every row at first, then less and less often.
 DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || (rows & (rows < 512 ? 7 : 63)) == 0; }
 DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
-
-// Bins move when the median of the nonzero scores has left the middle bins. In an end bin its scores may lie anywhere
-// beyond; they are then taken to be like the last score, if that is in the same bin.
-DRIFTLINE_ONCE inline void centre_bins(Coverage& c, Index median, double score) {
-    const bool at_an_end = median == 0 || median == bin_count - 1;
-    Index centre = median;
-    if (at_an_end) {
-        centre = score >= least_score ? key_of(score) - c.first_key : median;
-        if (bin_of(centre) != median)
-            return;
-    }
-    const Index by = centre - median_bin;
-    std::uint32_t moved[bin_count] = {};
-    for (Index i = 0; i < bin_count; ++i) {
-        const bool beyond = i == (by < 0 ? 0 : bin_count - 1); // the end towards which the bins move
-        moved[!beyond ? bin_of(i - by) : at_an_end ? median_bin : i] += c.weight[i];
-    }
-    std::memcpy(c.weight, moved, sizeof moved);
-    c.first_key += by;
-}
 
 // A walk up the bins.
 struct BinWalk {
@@ -129,13 +178,30 @@ struct BinWalk {
     }
 };
 
+// If the lowest level lies in the first bin, its scores may be anywhere below; they are then taken to be like the last
+// score, if that is there too.
+DRIFTLINE_ONCE inline void reach_down(Coverage& c, double score) {
+    if (!(score >= least_score) || bin_of(c, score) >= 0)
+        return;
+    const std::uint32_t lowest = c.weight[0];
+    c.weight[0] = 0;
+    fit_bins(c, key_of(score), c.first_key + (high_bin(c) << c.shift));
+    const Index bin = bin_of(c, score);
+    c.weight[bin < 0 ? 0 : bin] += lowest;
+}
+DRIFTLINE_ONCE inline void narrow_bins(Coverage& c) {
+    const Index low = low_bin(c), high = high_bin(c);
+    if (high - low < bin_count / 4)
+        fit_bins(c, c.first_key + (low << c.shift), c.first_key + (high << c.shift));
+}
+
 // Called after the given score was counted.
 DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     const std::uint32_t zeros = c.weight_of_zeros;
     std::uint32_t total = zeros;
     for (const std::uint32_t weight : c.weight)
         total += weight;
-    Index median = median_bin;
+    Index lowest = 1;
     if (total > zeros) {
         BinWalk walk{c.weight, zeros};
         for (Index k = 0; k < level_count; ++k) {
@@ -143,44 +209,86 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
             const auto whole = static_cast<std::uint32_t>(std::ceil(wanted));
             walk.reach(whole > zeros ? whole : zeros + 1);
             const double within = at_least(0, (wanted - walk.below) / c.weight[walk.bin]);
-            const double low = edge_of(c.first_key + walk.bin), high = edge_of(c.first_key + walk.bin + 1);
+            const double low = edge_of_bin(c, walk.bin), high = edge_of_bin(c, walk.bin + 1);
             const double factor = c.base[k] > 0 ? c.bound[k] / c.base[k] : 1;
             c.base[k] = low + (high - low) * within;
             c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
+            if (k == 0)
+                lowest = walk.bin;
         }
-        walk = {c.weight, zeros};
-        walk.reach(zeros + (total - zeros) / 2 + 1);
-        median = walk.bin;
     }
-    const double rows = static_cast<double>(c.taken), memory = at_most(at_least(2, 0.5 * rows), memory_rows);
-    const double kept = 1 - static_cast<double>(rows_since_reading(c.taken)) / memory;
+    const double memory = at_most(at_least(2, 0.5 * static_cast<double>(c.taken)), memory_rows);
+    const double kept = 1 - static_cast<double>(rows_since_reading(c.taken - c.since)) / memory;
     const auto keep = static_cast<std::uint32_t>(kept * all_kept);
     for (std::uint32_t& weight : c.weight)
         weight = weight * keep / all_kept;
     c.weight_of_zeros = zeros * keep / all_kept;
-    if (median < median_bin - 16 || median >= median_bin + 32)
-        centre_bins(c, median, score);
+    if (lowest == 0) [[unlikely]]
+        reach_down(c, score);
+    else if (c.shift > 0) [[unlikely]]
+        narrow_bins(c);
+}
+
+// The memory begins anew with the last few scores: the older ones count as much as these together.
+DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
+    constexpr Index rows = most_waiting;
+    std::uint64_t total = c.weight_of_zeros;
+    for (const std::uint32_t weight : c.weight)
+        total += weight;
+    if (total > rows * row_weight) {
+        const auto scaled = [total](std::uint32_t w) { return static_cast<std::uint32_t>(w * rows * row_weight / total); };
+        for (std::uint32_t& weight : c.weight)
+            weight = scaled(weight);
+        c.weight_of_zeros = scaled(c.weight_of_zeros);
+    }
+    for (Index i = c.taken - rows; i < c.taken; ++i)
+        count_score(c, c.ring[i & (ring_size - 1)]);
+    c.since = c.taken - std::min(c.taken - c.since, 2 * rows);
+    c.misses = 0;
+}
+
+// Called when the last few scores were misses. A factor that has shrunk while intervals were too wide returns to 1: too few
+// misses before a change are not made up for by too many after it. If even the present bound is below all of these
+// scores, the older scores say nothing about them.
+DRIFTLINE_ONCE inline void end_run(Coverage& c) {
+    for (Index k = 0; k < level_count; ++k) {
+        c.bound[k] = at_least(c.base[k], c.bound[k]);
+        c.debt[k] = c.debt[k] > 0 ? c.debt[k] : 0;
+    }
+    double least = HUGE_VAL;
+    for (Index i = c.taken - most_waiting; i < c.taken; ++i)
+        least = at_most(c.ring[i & (ring_size - 1)], least);
+    if (least > c.bound[run_level])
+        begin_anew(c);
+}
+
+// Notes whether a score was a miss; true if the last few all were.
+DRIFTLINE_INLINE bool ends_run(std::uint32_t& misses, bool missed) {
+    misses = misses << 1 | missed;
+    return (misses & long_run) == long_run;
 }
 
 // Intervals of higher levels contain those of lower ones, so a score is a miss of all levels before the first whose own
 // bound it does not exceed. It rarely exceeds a bound after that one.
-DRIFTLINE_ONCE inline void step_out_of_order(Coverage& c, double score) {
+// Returns the number of levels missed.
+DRIFTLINE_ONCE inline Index step_out_of_order(Coverage& c, double score) {
     Index missed = 0;
     while (missed < level_count && score > c.bound[missed])
         ++missed;
     for (Index k = 0; k < level_count; ++k)
         c.bound[k] *= k < missed ? coverage_steps.missed[k] : coverage_steps.covered[k];
+    return missed;
 }
-// Moves the bounds by the scores up to the first that is out of order or after which a reading is due.
+// Moves the bounds by the scores up to the first that is out of order, ends a run or after which a reading is due.
 DRIFTLINE_INLINE void take_in_some(Coverage& c) {
     constexpr Index groups = level_count / lanes<double>;
     Doubles bound[groups]; // in registers
     for (Index g = 0; g < groups; ++g)
         bound[g] = wide(c.bound + g * lanes<double>);
-    bool in_order = true;
+    bool in_order = true, long_missed = false;
     Index i = c.taken;
     do {
-        const double score = c.waiting[i & (most_waiting - 1)];
+        const double score = c.ring[i & (ring_size - 1)];
         unsigned above = 0;
         for (Index g = 0; g < groups; ++g)
             above |= bits_of(all(score) > bound[g]) << (g * lanes<double>);
@@ -191,23 +299,27 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
             bound[g] *= all(score) > bound[g] ? wide(coverage_steps.missed + g * lanes<double>)
                                               : wide(coverage_steps.covered + g * lanes<double>);
         count_score(c, score);
+        long_missed = ends_run(c.misses, above >> run_level & 1);
         ++i;
-    } while (i < c.noted && !reading_is_due(i));
+    } while (i < c.noted && !long_missed && !reading_is_due(i - c.since));
     for (Index g = 0; g < groups; ++g)
         store(c.bound + g * lanes<double>, bound[g]);
     c.taken = i;
     if (!in_order) [[unlikely]] {
-        const double score = c.waiting[i & (most_waiting - 1)];
-        step_out_of_order(c, score);
+        const double score = c.ring[i & (ring_size - 1)];
+        const Index missed = step_out_of_order(c, score);
         count_score(c, score);
+        long_missed = ends_run(c.misses, missed > run_level);
         ++c.taken;
     }
+    if (long_missed) [[unlikely]]
+        end_run(c);
 }
 DRIFTLINE_ONCE inline void take_in(Coverage& c) {
     while (c.taken < c.noted) {
         take_in_some(c);
-        if (reading_is_due(c.taken))
-            read_bins(c, c.waiting[(c.taken - 1) & (most_waiting - 1)]);
+        if (reading_is_due(c.taken - c.since))
+            read_bins(c, c.ring[(c.taken - 1) & (ring_size - 1)]);
     }
 }
 
@@ -221,7 +333,7 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
 DRIFTLINE_INLINE void note(Coverage& c, double score) {
     if ((c.noted & (most_waiting - 1)) == 0) [[unlikely]]
         catch_up(c);
-    c.waiting[c.noted & (most_waiting - 1)] = at_most(score, most_score);
+    c.ring[c.noted & (ring_size - 1)] = at_most(score, most_score);
     ++c.noted;
 }
 

@@ -142,19 +142,9 @@ inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) 
     }
 }
 // The largest bound. Intervals much wider than the recent errors help only if errors grow further, so bounds end at twice
-// the largest recent score. It is not below the quantiles. Scores in the last bin may be of any size.
+// the largest recent score. It is not below the quantiles.
 inline double most_bound(const Coverage& c) {
-    constexpr Index group = 8;
-    Index top = bin_count;
-    for (std::uint32_t used = 0; top > group; top -= group) {
-        for (Index i = top - group; i < top; ++i)
-            used |= c.weight[i];
-        if (used)
-            break;
-    }
-    while (top > 0 && c.weight[top - 1] == 0)
-        --top;
-    return top == bin_count ? HUGE_VAL : at_least(2 * edge_of(c.first_key + top), c.base[level_count - 1]);
+    return at_least(2 * edge_of_bin(c, high_bin(c) + 1), c.base[level_count - 1]);
 }
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
@@ -188,18 +178,20 @@ inline void repay_debts(Coverage& c) {
 // each label.
 inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     --c.noted;
-    const double own = c.waiting[c.noted & (most_waiting - 1)];
+    double& noted = c.ring[c.noted & (ring_size - 1)];
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
     const bool beyond = square > 100 * basis.largest_loss; // see half_width
     const double score = at_most(square / basis.variance, most_score);
     count_in_batch(c, basis.labels);
     settle_debts(c, beyond ? HUGE_VAL : score, basis);
     c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
-    const double counted = basis.labels > 0 ? score : at_least(score, own);
-    count_score(c, counted);
+    noted = basis.labels > 0 ? score : at_least(score, noted);
+    count_score(c, noted);
     c.taken = ++c.noted;
-    if (reading_is_due(c.taken))
-        read_bins(c, counted);
+    if (ends_run(c.misses, noted > c.bound[run_level]))
+        end_run(c);
+    if (reading_is_due(c.taken - c.since))
+        read_bins(c, noted);
     repay_debts(c);
 }
 
