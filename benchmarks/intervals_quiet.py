@@ -69,9 +69,7 @@ def after_a_spell(make: type[dl.Learner], spell: int, seed: int, late: int) -> l
     quiet, usual = (Intervals.of(make, X[rows], y[rows], late) for rows in (slice(None), spoken))
     wider = np.median(quiet.width[:, -AFTER:], axis=1) / np.median(usual.width[:, -AFTER:], axis=1)
     inside = quiet.inside[:, -AFTER:]
-    return [
-        (float(inside[k].mean()), longest_run(~inside[k].astype(bool)), float(wider[k])) for k in range(len(LEVELS))
-    ]
+    return [(float(inside[k].mean()), longest_run(~inside[k].astype(bool)), float(wider[k])) for k in range(len(LEVELS))]
 
 
 def other_streams(seed: int) -> dict[str, tuple[Array, Array]]:
@@ -123,7 +121,10 @@ def main() -> None:
             shares = [made.inside[k][finite[k]].mean() for k in range(len(LEVELS))]
             shown = [f"{s:.3f}{'' if s >= p - TOLERANCE else ' !'}" for s, p in zip(shares, LEVELS, strict=True)]
             others.append((name, stream, *shown))
-    note = f"!: coverage below the level by over {TOLERANCE}, over {MOST_MISSES} misses in a row (plus the delay), or over {WIDER} times as wide."
+    note = (
+        f"!: coverage below the level by over {TOLERANCE}, over {MOST_MISSES} misses in a row (plus the delay), or over "
+        f"{WIDER} times as wide."
+    )
     levels = tuple(map(str, LEVELS))
     print(Table("After a quiet spell: coverage, misses in a row, width", ("learner", "spell", *levels), lines, note).text())
     print(Table("Coverage of other streams", ("learner", "stream", *levels), others, note).text())

@@ -91,6 +91,30 @@ void the_factor_counts_the_misses(Index late) {
         CHECK_NEAR(std::log(c.bound[k] / before[k]), step_at_once * expected[k], 1e-8L);
 }
 
+// Whatever the scores do, there are at most as many misses as the factor says; runs of misses only raise it.
+void the_factor_bounds_the_misses(Index rows_of_a_scale) {
+    Coverage c;
+    for (Index i = 0; i < 640; ++i)
+        note(c, uniform(i));
+    catch_up(c);
+    double first[level_count], misses[level_count] = {};
+    for (Index k = 0; k < level_count; ++k)
+        first[k] = std::log(c.bound[k] / c.base[k]);
+    const Index rows = 8000;
+    for (Index i = 0; i < rows; ++i) {
+        const IntervalBasis now = basis_of_interval(c, 1, 1e9);
+        const double score = uniform(i) * std::exp(20 * uniform(i / rows_of_a_scale + 7) - 10);
+        for (Index k = 0; k < level_count; ++k)
+            misses[k] += score > now.bound[k];
+        note(c, score);
+    }
+    catch_up(c);
+    for (Index k = 0; k < level_count; ++k) {
+        const double last = std::log(c.bound[k] / c.base[k]);
+        CHECK(misses[k] - (1 - levels[k]) * static_cast<double>(rows) <= (last - first[k]) / step_at_once + 1e-6);
+    }
+}
+
 // No interval is wider than ten times the largest error so far, so a label beyond that is a miss whatever its score.
 void a_label_beyond_the_widest_interval_is_a_miss() {
     Coverage wide;
@@ -167,6 +191,8 @@ int main() {
             for (const Index late : {0, 1, 12})
                 misses_do_not_last(quiet, spell, late);
     a_label_beyond_the_widest_interval_is_a_miss();
+    for (const Index rows_of_a_scale : {1, 10, 300, 2500})
+        the_factor_bounds_the_misses(rows_of_a_scale);
     for (const Index every : {1, 3, 100})
         queries_between_scores_do_not_change_the_bits(every);
     for (const Index late : {0, 1, 30, 500}) {

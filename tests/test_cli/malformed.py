@@ -100,16 +100,16 @@ def half_characters():
     """Surrogates, each of which is half of a pair."""
     rows = [{"x": t % 3, "where": "north", "load": t % 5} for t in range(300)]
     for name, key, value, place in (
-        ("text", "where", "\ud800", "line 251, column 'where': the text "),
-        ("text behind others", "where", "north \udfff", "line 251, column 'where': the text "),
-        ("number", "x", "\ud800", "line 251, column 'x': the text "),
-        ("name", "\ud83d", 1, "line 251: the name "),
-        ("end of a name", "x\udc00", None, "line 251: the name "),
-        ("unused text", "unused", "\ud83d.", "line 251, column 'unused': the text "),
+        ("text", "where", "\ud800", "line 251, column 'where': "),
+        ("text behind others", "where", "north \udfff", "line 251, column 'where': "),
+        ("number", "x", "\ud800", "line 251, column 'x': "),
+        ("name", "\ud83d", 1, "line 251: the key "),
+        ("end of a name", "x\udc00", None, "line 251: the key "),
+        ("unused text", "unused", "\ud83d.", "line 251, column 'unused': "),
     ):
         text = value if isinstance(value, str) else key
         lines = [json.dumps(row | {key: value} if number == 250 else row) for number, row in enumerate(rows)]
-        yield f"half {name}.jsonl", "\n".join(lines).encode(), f"{place}{text!r} holds "
+        yield f"half {name}.jsonl", "\n".join(lines).encode(), f"{place}{text!r} has half of a surrogate pair"
     raw = "\n".join(json.dumps(row) for row in rows).replace("north", "\ud800", 251).replace("\ud800", "north", 250)
     yield "half bytes.jsonl", raw.encode("utf-8", "surrogatepass"), "line 251: is not UTF-8 text"
     broken = pa.Array.from_buffers(

@@ -4,6 +4,11 @@
 // scores times a factor. The factor responds to the intervals issued: it grows by exp(step * level) when a label falls
 // outside its interval, and shrinks by exp(-step * (1 - level)) when it falls inside. Over any n rows whose labels came at
 // once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do.
+//
+// The factor alone is too slow for errors that grow by many orders of magnitude, as after a quiet spell. A run of misses
+// that is next to impossible if scores are like the recent ones shows that they are not. Then the recent scores give way to
+// those of the run, and factors that shrank while intervals were too wide return to 1: the share outside is at most what
+// the factors say, but misses that were too few before such a change are not made up for.
 // Labels that come late are scored in late_coverage.hpp.
 #pragma once
 
@@ -155,16 +160,17 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
         return;
     }
     Index bin = bin_of(c, score);
-    if (bin >= bin_count || c.first_key == 0) [[unlikely]] {
+    if (bin >= bin_count) [[unlikely]] { // also before the first score
         reach_up(c, key_of(score));
         bin = bin_of(c, score);
     }
     c.weight[bin < 0 ? 0 : bin] += row_weight;
 }
 
-// The bins are read after every row at first, then less and less often.
-DRIFTLINE_INLINE bool reading_is_due(Index rows) { return rows < 32 || (rows & (rows < 512 ? 7 : 63)) == 0; }
-DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows <= 32 ? 1 : rows <= 512 ? 8 : 64; }
+// The bins are read after every row at first, then less and less often; always after a multiple of these rows.
+DRIFTLINE_INLINE Index rows_to_reading(Index rows) { return rows < 32 ? 1 : rows < 512 ? 8 : 64; }
+DRIFTLINE_INLINE bool reading_is_due(Index rows) { return (rows & (rows_to_reading(rows) - 1)) == 0; }
+DRIFTLINE_INLINE Index rows_since_reading(Index rows) { return rows_to_reading(rows - 1); }
 
 // A walk up the bins.
 struct BinWalk {
@@ -204,17 +210,20 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     Index lowest = 1;
     if (total > zeros) {
         BinWalk walk{c.weight, zeros};
+        double low[level_count], high[level_count], within[level_count];
         for (Index k = 0; k < level_count; ++k) {
             const double wanted = levels[k] * total;
             const auto whole = static_cast<std::uint32_t>(std::ceil(wanted));
             walk.reach(whole > zeros ? whole : zeros + 1);
-            const double within = at_least(0, (wanted - walk.below) / c.weight[walk.bin]);
-            const double low = edge_of_bin(c, walk.bin), high = edge_of_bin(c, walk.bin + 1);
+            low[k] = edge_of_bin(c, walk.bin);
+            high[k] = edge_of_bin(c, walk.bin + 1);
+            within[k] = at_least(0, wanted - walk.below) / c.weight[walk.bin];
+            lowest = k == 0 ? walk.bin : lowest;
+        }
+        for (Index k = 0; k < level_count; ++k) {
             const double factor = c.base[k] > 0 ? c.bound[k] / c.base[k] : 1;
-            c.base[k] = low + (high - low) * within;
+            c.base[k] = low[k] + (high[k] - low[k]) * within[k];
             c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
-            if (k == 0)
-                lowest = walk.bin;
         }
     }
     const double memory = at_most(at_least(2, 0.5 * static_cast<double>(c.taken)), memory_rows);
@@ -229,7 +238,7 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
         narrow_bins(c);
 }
 
-// The memory begins anew with the last few scores: the older ones count as much as these together.
+// Replaces the recent scores by the last few: the older ones then weigh as much as these together.
 DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
     constexpr Index rows = most_waiting;
     std::uint64_t total = c.weight_of_zeros;
@@ -247,9 +256,8 @@ DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
     c.misses = 0;
 }
 
-// Called when the last few scores were misses. A factor that has shrunk while intervals were too wide returns to 1: too few
-// misses before a change are not made up for by too many after it. If even the present bound is below all of these
-// scores, the older scores say nothing about them.
+// Called when the last few scores were all misses. If even the bound after them is below each of them, they are not
+// like the older scores.
 DRIFTLINE_ONCE inline void end_run(Coverage& c) {
     for (Index k = 0; k < level_count; ++k) {
         c.bound[k] = at_least(c.base[k], c.bound[k]);
@@ -286,7 +294,9 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
     for (Index g = 0; g < groups; ++g)
         bound[g] = wide(c.bound + g * lanes<double>);
     bool in_order = true, long_missed = false;
+    std::uint32_t misses = c.misses; // in a register
     Index i = c.taken;
+    const Index age = i - c.since, apart = rows_to_reading(age), end = std::min(c.noted, i + apart - (age & (apart - 1)));
     do {
         const double score = c.ring[i & (ring_size - 1)];
         unsigned above = 0;
@@ -299,12 +309,13 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
             bound[g] *= all(score) > bound[g] ? wide(coverage_steps.missed + g * lanes<double>)
                                               : wide(coverage_steps.covered + g * lanes<double>);
         count_score(c, score);
-        long_missed = ends_run(c.misses, above >> run_level & 1);
+        long_missed = ends_run(misses, above >> run_level & 1);
         ++i;
-    } while (i < c.noted && !long_missed && !reading_is_due(i - c.since));
+    } while (i < end && !long_missed);
     for (Index g = 0; g < groups; ++g)
         store(c.bound + g * lanes<double>, bound[g]);
     c.taken = i;
+    c.misses = misses;
     if (!in_order) [[unlikely]] {
         const double score = c.ring[i & (ring_size - 1)];
         const Index missed = step_out_of_order(c, score);
