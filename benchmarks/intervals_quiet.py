@@ -123,7 +123,7 @@ def main() -> None:
             others.append((name, stream, *shown))
     note = (
         f"!: coverage below the level by over {TOLERANCE}, over {MOST_MISSES} misses in a row (plus the delay), or over "
-        f"{WIDER} times as wide."
+        f"{WIDER} times as wide. Learners that never forget have larger errors after a spell than without it."
     )
     levels = tuple(map(str, LEVELS))
     print(Table("After a quiet spell: coverage, misses in a row, width", ("learner", "spell", *levels), lines, note).text())

