@@ -61,6 +61,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     add_weight(rest[0]); // of the zeros
     for (const double* score = scores; score < rest; ++score)
         good = good && *score >= 0 && *score <= most_score;
+    good = good && rest[9] >= 0 && rest[9] <= most_shift && rest[9] == std::floor(rest[9]);
     good = good && rest[10] >= 0 && rest[10] <= UINT32_MAX && rest[10] == std::floor(rest[10]);
     good = good && total <= most_weight && is_first_key(key) && (key > 0 || (total == rest[0] && rest[9] == 0));
     good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && late >= 0 && late <= noted;
