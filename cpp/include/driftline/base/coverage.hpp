@@ -148,9 +148,10 @@ inline Index high_bin(const Coverage& c) {
     return bin;
 }
 DRIFTLINE_ONCE inline void reach_up(Coverage& c, Index key) {
-    if (c.first_key == 0)
+    const bool first = c.first_key == 0;
+    if (first)
         c.first_key = key;
-    fit_bins(c, c.first_key + (low_bin(c) << c.shift), key);
+    fit_bins(c, first ? key : c.first_key + (low_bin(c) << c.shift), key);
 }
 
 // Scores above the bins move them at once; those below share the first bin until a level lies there, see read_bins.
