@@ -26,13 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"driftline: {missing_extra('the command line needs', ' and '.join(lacking), 'cli')}", file=sys.stderr)
         raise SystemExit(1)
     from driftline.cli.app import app
-    from driftline.files.opening import READER
 
     try:
         with standard_output.guarded():
             app(args=given, obj=given, prog_name="driftline")
     except SystemExit as ended:
-        if arguments is None and any(thread.name == READER for thread in threading.enumerate()):
+        if arguments is None and any(thread.daemon for thread in threading.enumerate()):
             sys.stderr.flush()
-            os._exit(int(ended.code or 0))  # Arrow aborts a process that exits in the usual way while a thread is in it
+            os._exit(
+                int(ended.code or 0)
+            )  # Arrow aborts a process that exits in the usual way while the reader's thread is in it
         raise

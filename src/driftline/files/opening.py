@@ -16,7 +16,6 @@ from driftline.files.errors import DataError
 CSV, JSON_LINES, PARQUET, ARROW_FILE, ARROW_STREAM = "csv", "json lines", "parquet", "arrow", "arrow stream"
 PEEK = 65_536
 PIPE = "-"
-READER = "driftline reader"  # the name of the thread that reads ahead
 DAMAGES = (EOFError, zlib.error, gzip.BadGzipFile, OSError)
 Peekable = Any  # a BufferedReader over a file, a pipe or unpacked data
 

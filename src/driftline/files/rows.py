@@ -17,7 +17,7 @@ from driftline.files.digests import Digests
 from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import ChangedSourceError, DataError, Hint, no_column
 from driftline.files.json_lines import JsonLines
-from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, READER, open_source
+from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, open_source
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock, Reader
 from driftline.tables.inputs import Array
@@ -133,7 +133,7 @@ class Rows:
     def start(self) -> None:
         """Starts reading ahead."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._read_ahead, name=READER, daemon=True)
+            self._thread = threading.Thread(target=self._read_ahead, name="driftline reader", daemon=True)
             self._thread.start()
 
     def next_raw(self, timeout: float | None = None) -> RawBlock | None:
