@@ -227,7 +227,8 @@ def library_of(frame: Any) -> str | None:
 
 def is_sparse(values: Any) -> bool:
     """Whether this is a matrix or array of scipy.sparse. Does not import SciPy."""
-    return hasattr(type(values), "tocsr")
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(values))
 
 
 def as_table(X: Any, where: str) -> Table:
