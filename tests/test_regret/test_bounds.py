@@ -132,7 +132,6 @@ def arcor_bounds(learner: dl.ARCOR, X: Array, y: Array, u: Array) -> None:
     second = kept(regret.arcor_corollary_2(learner, X, y, u))
     assert theorem.value <= first.value * (1 + 1e-9)
     assert first.value <= second.value * (1 + 1e-9)
-    kept(regret.arcor_theorem_1(learner, X, y, u, repaired=True))
 
 
 @given(streams(unit=True, rows=80), powers(-2, 2), powers(-1, 1), st.floats(1.0, 3.0))
@@ -176,14 +175,18 @@ def test_arcor_charges_each_step_by_the_interval_of_its_row():
     learner = dl.ARCOR(noise=noise, radius=radius, schedule=q, intercept=False)
     resets = learner.clone().run(X, u[:, 0]).resets.tolist()
     assert len(resets) > 3
-    charged, interval = 0.0, 1
+    charged, grown, interval = 0.0, 0.0, 1
     for t in range(1, T):
         interval += t - 1 in resets
         charged += math.dist(u[t], u[t - 1]) * (interval ** (q - 1) + 1)
-    for repaired, factor in ((False, 2), (True, 4)):
-        bound = regret.arcor_theorem_1(learner, X, u[:, 0], u, repaired=repaired)
-        term = bound.terms[f"{factor} R noise sum |step| / threshold"]
-        assert term == pytest.approx(factor * radius * noise * charged, rel=1e-12)
+        grown += (u[t] @ u[t] - u[t - 1] @ u[t - 1]) * (interval ** (q - 1) + 1)
+    printed = regret.arcor_theorem_1(learner, X, u[:, 0], u, constant="printed")
+    assert printed.terms["noise sum (2 R |step|) / threshold"] == pytest.approx(2 * radius * noise * charged, rel=1e-12)
+    repaired = regret.arcor_theorem_1(learner, X, u[:, 0], u)
+    assert repaired.terms["noise |u_1|^2"] == pytest.approx(noise * u[0] @ u[0], rel=1e-12)
+    assert repaired.terms["noise sum (3 sqrt(3)/2 R |step| + 3/4 growth of |u|^2) / threshold"] == pytest.approx(
+        noise * (1.5 * math.sqrt(3) * radius * charged + 0.75 * grown), rel=1e-12
+    )
 
 
 def test_arcor_counts_intervals_and_not_restarts():

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import choice
 from driftline.linear import ARCOR, Below
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import path_length
@@ -15,6 +16,35 @@ from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_lab
 from driftline.tables.inputs import Array
 
 _MANY = 10_000_000
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """The terms of Theorem 1 for the comparator's size and steps."""
+
+    suffix: str
+    penalty: str
+    drift: str
+    length: float  # of the step, in units of R
+    growth: float  # of |u|^2
+    reason: str = ""  # why the bound does not apply
+
+    def cost(self, radius: float, step: float, grown: float) -> float:
+        """What a step of the comparator costs, before it is divided by the threshold."""
+        return self.length * times(radius, step) + self.growth * grown
+
+
+_TERMS = {
+    "repaired": _Terms("", "noise |u_1|^2", "3 sqrt(3)/2 R |step| + 3/4 growth of |u|^2", 1.5 * math.sqrt(3), 0.75),
+    "printed": _Terms(
+        ", as printed",
+        "noise u_T' S_T^-1 u_T",
+        "2 R |step|",
+        2.0,
+        0.0,
+        "the terms are proven: those printed are not, and the loss can exceed them",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -39,92 +69,101 @@ class _Replay:
         return inverse
 
 
-def arcor_theorem_1(learner: ARCOR, X: Any, y: Any, u: Any, *, repaired: bool = False) -> Bound:
+def arcor_theorem_1(learner: ARCOR, X: Any, y: Any, u: Any, *, constant: str = "repaired") -> Bound:
     r"""The loss of ARCOR against any sequence within the ball, from the intervals between resets.
 
     .. math::
-        L(u) + 2 (R^2 + Y^2) \sum_i \log\det (\Sigma^i)^{-1} + r\, u_T^\top \Sigma_T^{-1} u_T
-        + 2 R r \sum_t |u_t - u_{t-1}| / \Lambda_{i(t)}
+        L(u) + 2 (R^2 + Y^2) \sum_i \log\det (\Sigma^i)^{-1} + r |u_1|^2
+        + r \sum_{t > 1} \frac{1}{\Lambda_{i(t)}} \Big( \tfrac{3 \sqrt 3}{2} R\, |u_t - u_{t-1}|
+        + \tfrac34 (|u_t|^2 - |u_{t-1}|^2) \Big)
 
-    :math:`\Sigma^i` is the matrix at the end of interval i, after its last row and before the reset. The paper's proof has
-    a gap at resets: its step (18) needs a matrix that does not grow. With ``repaired=True`` the last two terms are
-    :math:`r |u_1|^2 + 4 R r \sum_t |u_t - u_{t-1}| / \Lambda_{i(t)}`, which the same proof gives without that step.
+    :math:`\Sigma^i` is the matrix at the end of interval i, after its last row and before the reset. The paper prints
+    :math:`r\, u_T^\top \Sigma_T^{-1} u_T + 2 R r \sum_t |u_t - u_{t-1}| / \Lambda_{i(t)}` for the last two terms, which the
+    loss can exceed: :doc:`/counterexample` has a stream on which it does, the proof of the terms used here, and the reason
+    why no constant below :math:`3 \sqrt 3 / 2` will do.
 
     Args:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
         u: fixed weights or a sequence, (T, d), intercept last.
-        repaired: use the terms for which the proof is complete.
+        constant: "repaired", or "printed" for the paper's terms, which prove nothing.
 
     References: :cite:`vaits2011`, Theorem 1.
     """
-    at, conditions = _prepare(learner, X, y, u, "arcor_theorem_1")
+    at, conditions = _prepare(learner, X, y, u, "arcor_theorem_1", constant)
     ends = np.append(at.resets + 1, len(at.labels))
     starts = np.append(0, at.resets + 1)
     logarithms = sum(log_det(at.rows[a:b], learner.noise) for a, b in zip(starts, ends, strict=True) if b > a)
-    steps = np.linalg.norm(np.diff(at.path, axis=0), axis=1)
     interval = np.searchsorted(at.resets, np.arange(1, len(at.labels)), side="left")  # resets before each row but the first
-    moved = sum(times(cost, step) for cost, step in zip(at.inverse[interval].tolist(), steps.tolist(), strict=True))
-    factor, first = (4.0, at.path[0]) if repaired else (2.0, at.path[-1])
-    since = at.rows[:0] if repaired else at.rows[starts[-1] :]
-    radius = _radius(learner)
+    inverse, radius, terms = at.inverse[interval].tolist(), _radius(learner), _TERMS[constant]
+    steps = np.linalg.norm(np.diff(at.path, axis=0), axis=1).tolist()
+    grown = np.diff(np.sum(np.square(at.path), axis=1)).tolist()
+    costs = (terms.cost(radius, step, more) for step, more in zip(steps, grown, strict=True))
+    moved = sum(times(charge, cost) for charge, cost in zip(inverse, costs, strict=True))
     return Bound(
-        statement="loss of ARCOR, Theorem 1" + (", repaired" if repaired else ""),
+        statement="loss of ARCOR, Theorem 1" + terms.suffix,
         terms={
             "loss of u": float(losses_of(at.path, at.rows, at.labels).sum()),
             "2 (R^2 + Y^2) sum log det": times(_range2(at, radius), logarithms),
-            "noise |u_1|^2" if repaired else "noise u_T' S_T^-1 u_T": _metric(learner, since, first),
-            f"{factor:g} R noise sum |step| / threshold": times(factor * radius * learner.noise, moved),
+            terms.penalty: _penalty(learner, at, constant),
+            f"noise sum ({terms.drift}) / threshold": learner.noise * moved,
         },
         conditions=conditions,
         observed=at.loss,
     )
 
 
-def arcor_corollary_1(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
+def arcor_corollary_1(learner: ARCOR, X: Any, y: Any, u: Any, *, constant: str = "repaired") -> Bound:
     r"""Theorem 1 in terms of the number n of intervals, which is the number of resets plus 1.
 
     .. math::
-        L(u) + 2 (R^2 + Y^2)\, d n \log(1 + T/(n r d)) + r\, u_T^\top \Sigma_T^{-1} u_T + 2 R r V' / \Lambda_n
+        L(u) + 2 (R^2 + Y^2)\, d n \log(1 + T/(n r d)) + r |u_1|^2
+        + \frac{r}{\Lambda_n} \Big( \tfrac{3 \sqrt 3}{2} R V' + \tfrac34 \min(|u_T|^2, 2 R V') \Big)
+
+    The paper prints :math:`r\, u_T^\top \Sigma_T^{-1} u_T + 2 R r V' / \Lambda_n` for the last two terms, which the loss can
+    exceed too.
 
     Args:
         learner: only its parameters matter, not what it has learned.
         X: the rows, (T, d).
         y: their labels, (T,).
         u: fixed weights or a sequence, (T, d), intercept last.
+        constant: "repaired" or "printed", as for :func:`arcor_theorem_1`.
 
     References: :cite:`vaits2011`, Corollary 1.
     """
-    at, conditions = _prepare(learner, X, y, u, "arcor_corollary_1")
-    return _by_intervals(learner, at, conditions, at.intervals, float(at.inverse[-1]), "Corollary 1")
+    at, conditions = _prepare(learner, X, y, u, "arcor_corollary_1", constant)
+    return _by_intervals(learner, at, conditions, at.intervals, float(at.inverse[-1]), "Corollary 1", constant)
 
 
-def arcor_corollary_2(learner: ARCOR, X: Any, y: Any, u: Any) -> Bound:
+def arcor_corollary_2(learner: ARCOR, X: Any, y: Any, u: Any, *, constant: str = "repaired") -> Bound:
     r"""Theorem 1 for :math:`1/\Lambda_i = i^{q-1} + 1` by the number of rows only: :math:`n \le m = 1 + (q T/r)^{1/q}`.
 
     .. math::
-        L(u) + 2 (R^2 + Y^2)\, d m \log(1 + T/(m r d)) + r\, u_T^\top \Sigma_T^{-1} u_T + 2 R r (m^{q-1} + 1) V'
+        L(u) + 2 (R^2 + Y^2)\, d m \log(1 + T/(m r d)) + r |u_1|^2
+        + r (m^{q-1} + 1) \Big( \tfrac{3 \sqrt 3}{2} R V' + \tfrac34 \min(|u_T|^2, 2 R V') \Big)
 
-    The paper prints :math:`(q (T+1) + 1)^{1/q}` for m, which n can exceed.
+    The paper prints :math:`(q (T+1) + 1)^{1/q}` for m, which n can exceed, and the last two terms of its Theorem 1.
 
     Args:
         learner: only its parameters matter, not what it has learned. Its schedule must be a power.
         X: the rows, (T, d).
         y: their labels, (T,).
         u: fixed weights or a sequence, (T, d), intercept last.
+        constant: "repaired" or "printed", as for :func:`arcor_theorem_1`; m is that above in both.
 
     References: :cite:`vaits2011`, Corollary 2.
     """
-    at, conditions = _prepare(learner, X, y, u, "arcor_corollary_2")
+    at, conditions = _prepare(learner, X, y, u, "arcor_corollary_2", constant)
     q = learner.schedule
     power = isinstance(q, (int, float)) and not isinstance(q, bool)
     conditions["the schedule is a power"] = power
     if not power:
-        return _by_intervals(learner, at, conditions, math.inf, math.inf, "Corollary 2")
+        return _by_intervals(learner, at, conditions, math.inf, math.inf, "Corollary 2", constant)
     q = float(q)  # type: ignore[arg-type]
     most = 1 + (q * len(at.labels) / learner.noise) ** (1 / q)
-    return _by_intervals(learner, at, conditions, most, most ** (q - 1) + 1, "Corollary 2")
+    return _by_intervals(learner, at, conditions, most, most ** (q - 1) + 1, "Corollary 2", constant)
 
 
 def arcor_lemma_1(learner: ARCOR, X: Any, y: Any) -> Bound:
@@ -172,8 +211,9 @@ def _least(learner: ARCOR, T: int) -> float:
     return math.inf
 
 
-def _prepare(learner: ARCOR, X: Any, y: Any, u: Any, where: str) -> tuple[_Replay, dict[str, bool]]:
+def _prepare(learner: ARCOR, X: Any, y: Any, u: Any, where: str, constant: str) -> tuple[_Replay, dict[str, bool]]:
     expect(learner, ARCOR, where)
+    choice(_TERMS).require(where, "constant", constant)
     rows, labels = as_rows(X, y, where, learner.intercept)
     path = as_path(u, rows, where)
     _, run = replay(learner, X, y)
@@ -183,6 +223,7 @@ def _prepare(learner: ARCOR, X: Any, y: Any, u: Any, where: str) -> tuple[_Repla
         **_conditions(at),
         "the learner has a radius": math.isfinite(radius),
         f"every |u_t| is at most the radius: {norm:g} <= {radius:g}": at_most(norm, radius),
+        **({_TERMS[constant].reason: False} if _TERMS[constant].reason else {}),
     }
 
 
@@ -209,23 +250,28 @@ def _range2(at: _Replay, radius: float) -> float:
     return 2 * (radius * radius + largest_label(at.labels) ** 2)
 
 
-def _metric(learner: ARCOR, since: Array, u: Array) -> float:
-    """The term noise u' S^-1 u, with S the matrix of the rows since the last reset."""
+def _penalty(learner: ARCOR, at: _Replay, constant: str) -> float:
+    """The term noise |u_1|^2, or noise u' S^-1 u with S the matrix of the rows since the last reset."""
+    if constant == "repaired":
+        return learner.noise * float(at.path[0] @ at.path[0])
+    u, since = at.path[-1], at.rows[at.resets[-1] + 1 if at.resets.size else 0 :]
     return learner.noise * float(u @ u) + float(np.sum(np.square(since @ u)))
 
 
-def _by_intervals(learner: ARCOR, at: _Replay, conditions: dict[str, bool], n: float, cost: float, name: str) -> Bound:
+def _by_intervals(
+    learner: ARCOR, at: _Replay, conditions: dict[str, bool], n: float, cost: float, name: str, constant: str
+) -> Bound:
     T, d = at.rows.shape
-    radius, r = _radius(learner), learner.noise
-    since = at.rows[at.resets[-1] + 1 if at.resets.size else 0 :]
+    radius, r, path, terms = _radius(learner), learner.noise, path_length(at.path), _TERMS[constant]
     logarithms = d * n * math.log1p(T / (n * r * d)) if math.isfinite(n) else T / r
+    grown = min(float(at.path[-1] @ at.path[-1]), 2 * times(radius, path))
     return Bound(
-        statement=f"loss of ARCOR, {name}",
+        statement=f"loss of ARCOR, {name}" + terms.suffix,
         terms={
             "loss of u": float(losses_of(at.path, at.rows, at.labels).sum()),
             "2 (R^2 + Y^2) d n log(1 + T / (n noise d))": times(_range2(at, radius), logarithms),
-            "noise u_T' S_T^-1 u_T": _metric(learner, since, at.path[-1]),
-            "2 R noise V' / threshold": times(2 * radius * r * cost, path_length(at.path)),
+            terms.penalty: _penalty(learner, at, constant),
+            f"noise sum ({terms.drift}) / last threshold": r * times(cost, terms.cost(radius, path, grown)),
         },
         conditions=conditions,
         observed=at.loss,
