@@ -32,9 +32,21 @@ def test_arcor_for_drift_that_ends_uses_the_limit_and_passes_parameters_on():
     assert (model.noise, model.radius, model.intercept, model.dtype) == (3.0, 2.0, False, "float32")
 
 
-@pytest.mark.parametrize("p", [1.0, 0.5, 0.0, -2.0, math.nan, "2", None])
+@given(st.floats(1e-6, 10.0))
+def test_arcor_for_drift_follows_the_remark_on_low_noise(epsilon):
+    """p = -(1 + epsilon): q = 2 + 2 / epsilon."""
+    assert dl.ARCOR.for_drift(-(1 + epsilon)).schedule == pytest.approx(2 + 2 / epsilon, rel=1e-9)
+
+
+def test_arcor_for_a_fixed_target_resets_once_and_then_never_again():
+    X, y = np.ones((3000, 1)), np.ones(3000)
+    assert dl.ARCOR.for_drift(-1 - 1e-9, intercept=False).run(X, y).resets.tolist() == [1]
+    assert dl.ARCOR.for_drift(-math.inf).schedule == dl.ARCOR.for_drift(math.inf).schedule == 2.0
+
+
+@pytest.mark.parametrize("p", [1.0, 0.5, 0.0, -0.5, -1.0, math.nan, "2", None])
 def test_arcor_for_drift_states_the_valid_range_of_p(p):
-    with pytest.raises(ValueError, match=r"ARCOR\.for_drift: p must be in \(1, inf\]"):
+    with pytest.raises(ValueError, match=r"ARCOR\.for_drift: p must be in \(1, inf\], or in \[-inf, -1\), got"):
         dl.ARCOR.for_drift(p)
 
 
@@ -64,11 +76,34 @@ def test_laser_for_drift_passes_parameters_on_and_checks_relations():
         dl.LASER.for_drift(V=1e9, T=1, d=1, X=1.0, Y=1.0, ridge=1.0)
 
 
+def test_laser_for_no_drift_is_aar():
+    """The thesis: for V = 0 the drift cost is infinite."""
+    model = dl.LASER.for_drift(V=0.0, T=100, d=3, X=1.0, Y=1.0, ridge=0.7)
+    assert (model.drift_cost, model.ridge) == (math.inf, 0.7)
+    assert dl.LASER.for_drift(V=0, T=100, d=3, X=1.0, Y=1.0).ridge == 1.0
+    X, y = drifting(3, 100, 3)
+    np.testing.assert_allclose(model.run(X, y).predictions, dl.AAR(ridge=0.7).run(X, y).predictions, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["V", "T", "d", "X", "Y"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1"])
 def test_laser_for_drift_names_the_invalid_argument(name, bad):
-    with pytest.raises(ValueError, match=rf"LASER\.for_drift: {name} must be in \(0, inf\)"):
+    if (name, bad) == ("V", 0.0):
+        return
+    least = r"\[0" if name == "V" else r"\(0"
+    with pytest.raises(ValueError, match=rf"LASER\.for_drift: {name} must be in {least}, inf\)"):
         dl.LASER.for_drift(**{"V": 1.0, "T": 10, "d": 2, "X": 1.0, "Y": 1.0, name: bad})
+
+
+def test_dfop_for_a_period_forgets_at_the_rate_of_its_inverse():
+    """Zhao et al., Section 6.4: 1 / T0 for a target that changes every T0 rows."""
+    for kind in (dl.DFOP, dl.SparseDFOP):
+        model = kind.for_period(1000, prior=5.0, intercept=False)
+        assert (model.forget_rate, model.prior, model.intercept) == (1e-3, 5.0, False)
+        assert kind.for_period(2.5).forget_rate == 0.4
+        for bad in (1, 0.5, -3.0, math.nan, math.inf, "10", None):
+            with pytest.raises(ValueError, match=rf"{kind.__name__}\.for_period: T0 must be in \(1, inf\), got"):
+                kind.for_period(bad)
 
 
 def test_learners_that_are_built_for_drift_run():
@@ -109,6 +144,12 @@ def test_relations_between_parameters_are_checked_wherever_they_change():
         (lambda: dl.RLS(forgetting=[]), r"RLS: forgetting must be in \(0, 1\]"),
         (lambda: dl.Divide("0.9"), r"Divide: forgetting must be in \(0, 1\]"),
         (lambda: dl.DFOP(forget_rate=1.0), r"DFOP: forget_rate must be in \(0, 1\)"),
+        (lambda: dl.DFOP(forget_rate=[0.1, 0.0]), r"DFOP: forget_rate must be in \(0, 1\), or a function or sequence of"),
+        (lambda: dl.DFOP(forget_rate=lambda t: 1.0).learn_one([1.0], 1.0), r"DFOP: forget_rate\(1\) is out of range: 1\.0"),
+        (
+            lambda: dl.DFOP(forget_rate=lambda t: 0.6 * t).run([[1.0]] * 3, [1.0] * 3),
+            r"DFOP: forget_rate\(2\) is out of range",
+        ),
         (lambda: dl.Kalman(drift=-1e-9), r"Kalman: drift must be in \[0, inf\)"),
         (lambda: dl.Add(-1.0), r"Add: drift must be in \[0, inf\)"),
         (lambda: dl.CRRLS(period=0), "CRRLS: period must be a whole number of at least 1"),

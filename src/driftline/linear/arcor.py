@@ -11,6 +11,8 @@ from driftline.base.rules import number
 from driftline.linear.policies import THRESHOLDS, Below, Policy, Schedule
 from driftline.linear.recursion import Recursive
 
+_DRIFT = number(gt=1, le=math.inf) | number(ge=-math.inf, lt=-1)
+
 
 @learner
 class ARCOR(Recursive):
@@ -46,8 +48,12 @@ class ARCOR(Recursive):
 
     @classmethod
     def for_drift(cls, p: float, **parameters: Any) -> Self:
-        """ARCOR tuned for a total drift that grows as :math:`T^{1/p}`: q = 2p / (p + 1)."""
-        p = number(gt=1, le=math.inf).require(f"{cls.__name__}.for_drift", "p", p)
+        """ARCOR tuned for a total drift of :math:`T^{1/p}` over T rows: q = 2p / (p + 1), between 1 and 2.
+
+        p below -1 is for a target that hardly moves, as in the paper's remark on low noise: q is above 2 then, and grows
+        without limit as p approaches -1. For a fixed target, ``schedule=None`` is better: any q resets at least once.
+        """
+        p = _DRIFT.require(f"{cls.__name__}.for_drift", "p", p)
         return cls(schedule=2.0 / (1.0 + 1.0 / p), **parameters)
 
     def _policy(self) -> Policy:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.linear.policies import Divide, Policy
+from driftline.base.rules import PROBABILITY, is_sequence, number
+from driftline.linear.policies import Divide, Policy, Schedule, schedule_of, values_of
 from driftline.linear.recursion import Recursive
+
+FORGET_RATES = PROBABILITY | schedule_of(PROBABILITY, "such numbers")
+
+
+def rate_for_period(period: float, owner: str) -> float:
+    """The forget rate 1 / T0 for a target that changes every T0 rows."""
+    return 1 / number(gt=1).require(f"{owner}.for_period", "T0", period)
 
 
 @learner
@@ -22,10 +32,12 @@ class DFOP(Recursive):
     learns it, unlike line 5 of the paper's Algorithm 1.
 
     Args:
-        forget_rate: :math:`\mu` in (0, 1).
+        forget_rate: :math:`\mu` in (0, 1). A function of the row's index t = 1, 2, ... or a sequence changes it from row to
+            row: w then minimises :math:`\sum_i \prod_{j > i} (1 - \mu_j) (y_i - w \cdot x_i)^2`, Eq. (2), and P has the
+            scale of the first rate: :math:`1/\mu` above is :math:`1/\mu_1`.
         prior: :math:`P_0` is prior * I.
 
-    References: :cite:`zhao2021`, Algorithm 1.
+    References: :cite:`zhao2021`, Algorithm 1, and Eq. (2) for a changing rate.
 
     >>> model = DFOP(forget_rate=0.5, prior=1.0, intercept=False)
     >>> model.learn_one([1.0], 2.0)
@@ -33,8 +45,24 @@ class DFOP(Recursive):
     1.0
     """
 
-    forget_rate: float = params.real(default=0.01, gt=0, lt=1)
+    forget_rate: float | Schedule = params.checked(default=0.01, rule=FORGET_RATES)
     prior: float = params.real(default=100.0, gt=0)
 
+    @classmethod
+    def for_period(cls, T0: float, **parameters: Any) -> Self:
+        """DFOP for a target that changes every T0 rows: the rate 1 / T0 that Section 6.4 of the paper recommends."""
+        return cls(forget_rate=rate_for_period(T0, cls.__name__), **parameters)
+
     def _policy(self) -> Policy:
-        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate)
+        rate = self.forget_rate
+        if callable(rate) or is_sequence(rate):
+            first = values_of(rate, [1], PROBABILITY, f"{type(self).__name__}: forget_rate")[0]
+            return Policy(start=self.prior, time=Divide(_keep(rate)), noise=1 / float(first))
+        return Policy(start=self.prior, time=Divide(1 - float(rate)), noise=1 / float(rate))  # type: ignore[arg-type]
+
+
+def _keep(rates: Schedule) -> Schedule:
+    """The forgetting factors that belong to a schedule of rates."""
+    if callable(rates):
+        return lambda t: 1 - float(values_of(rates, [t], PROBABILITY, "forget_rate")[0])
+    return [1 - float(rate) for rate in rates]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from driftline.base import params
 from driftline.base.registry import learner
-from driftline.base.rules import POSITIVE
+from driftline.base.rules import NOT_NEGATIVE, POSITIVE
 from driftline.linear.policies import Add, Policy
 from driftline.linear.recursion import Recursive
 
@@ -40,10 +40,15 @@ class LASER(Recursive):
 
     @classmethod
     def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
-        """LASER tuned for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8)."""
-        for name, value in (("V", V), ("T", T), ("d", d), ("X", X), ("Y", Y)):
-            POSITIVE.require(f"{cls.__name__}.for_drift", name, value)
-        cost = (math.sqrt(2) * T * Y**2 * d * X / V) ** (2 / 3)
+        """LASER tuned for a squared drift V over T rows of d inputs with norms within X and labels within Y: Eq. (6.8).
+
+        For V = 0, the drift cost is infinite, and LASER is AAR.
+        """
+        where = f"{cls.__name__}.for_drift"
+        NOT_NEGATIVE.require(where, "V", V)
+        for name, value in (("T", T), ("d", d), ("X", X), ("Y", Y)):
+            POSITIVE.require(where, name, value)
+        cost = (math.sqrt(2) * T * Y**2 * d * X / V) ** (2 / 3) if V > 0 else math.inf
         parameters.setdefault("ridge", min(1.0, 0.5 * cost))
         return cls(drift_cost=cost, **parameters)
 

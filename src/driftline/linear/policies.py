@@ -23,13 +23,14 @@ Schedule = Callable[[int], float] | Sequence[float]
 _FRACTION, _POWER = number(gt=0, le=1), number(ge=1)
 
 
-def _schedule_of(item: Rule, words: str) -> Rule:
+def schedule_of(item: Rule, words: str) -> Rule:
+    """The rule for a function, or a sequence whose items pass a rule."""
     values = sequence(item)
     return Rule(lambda value: callable(value) or values.accepts(value), f"a function or sequence of {words}")
 
 
-FORGETTING = _FRACTION | _schedule_of(_FRACTION, "such numbers")
-THRESHOLDS = Rule(_POWER.check, f"a power {_POWER.words}") | _schedule_of(POSITIVE, "positive thresholds")
+FORGETTING = _FRACTION | schedule_of(_FRACTION, "such numbers")
+THRESHOLDS = Rule(_POWER.check, f"a power {_POWER.words}") | schedule_of(POSITIVE, "positive thresholds")
 
 
 def values_of(schedule: Schedule, indices: Iterable[int], rule: Rule, what: str) -> Array:

@@ -98,9 +98,9 @@ class Recursive(Learner):
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
         """The policy for the current parameters. Raises ValueError if a schedule would have to change."""
+        previous = self._known_policy[1]
         policy = self._current_policy()
-        times = policy.time, before.get("time", Divide(before["forgetting"]) if "forgetting" in before else None)
-        scheduled = policy.thresholds is not None or any(isinstance(t, Divide) and t.constant is None for t in times)
+        scheduled = policy.thresholds is not None or any(p is None or p.forgetting is not None for p in (previous, policy))
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT
 from driftline.base.run import Run
+from driftline.linear.dfop import rate_for_period
 from driftline.linear.policies import Divide, Policy
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Recursive
@@ -85,6 +86,11 @@ class SparseDFOP(TakesSparse, Recursive):
     sparsity: int = params.integer(default=10, ge=1)
     matrix: str = params.choice(default="gaussian", options=_FILLINGS)
     seed: int = params.seed(default=0)
+
+    @classmethod
+    def for_period(cls, T0: float, **parameters: Any) -> Self:
+        """Sparse-DFOP for a target that changes every T0 rows: the rate 1 / T0."""
+        return cls(forget_rate=rate_for_period(T0, cls.__name__), **parameters)
 
     _composes = False
     _takes_outputs = False

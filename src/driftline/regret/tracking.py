@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base.rules import PROBABILITY
+from driftline.base.rules import PROBABILITY, is_sequence
 from driftline.linear import DFOP
 from driftline.regret.bound import Bound
 from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
@@ -55,7 +55,8 @@ def dfop_theorem_1(
     rows, labels = as_rows(X, y, "dfop_theorem_1", learner.intercept)
     path = as_path(weights, rows, "dfop_theorem_1")
     t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, "dfop_theorem_1")
-    mu, R0, K = learner.forget_rate, 1 / learner.prior, _largest_covariance(learner, rows[:t])
+    mu, R0 = _constant_rate(learner, "dfop_theorem_1"), 1 / learner.prior
+    K = _largest_covariance(rows[:t], mu, R0)
     x, spread = largest_norm(rows[:t]), math.sqrt(2) * (1 + math.sqrt(3 * math.log(2 * t / delta)))
     _, run = replay(learner, X, y, weights_every=1)
     assert run.weights is not None
@@ -119,7 +120,8 @@ def sparse_dfop_theorem_2(
     t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
     learner = DFOP(forget_rate=forget_rate, prior=prior, intercept=False)
     projected, targets = rows @ M.T, path @ M.T
-    mu, R0, K = forget_rate, 1 / prior, _largest_covariance(learner, projected[:t])
+    mu, R0 = forget_rate, 1 / prior
+    K = _largest_covariance(projected[:t], mu, R0)
     x, psi = largest_norm(rows[:t]), largest_norm(projected[:t])
     wide = math.sqrt(M.shape[0]) + math.sqrt(M.shape[1]) + math.sqrt(2 * math.log(8 * t / delta))
     noisy, drifting = (math.sqrt(2) * (1 + math.sqrt(3 * math.log(n * t / delta))) for n in (2, 4))
@@ -157,10 +159,17 @@ def _model(
     return t, sigma, gamma
 
 
-def _largest_covariance(learner: DFOP, rows: Array) -> float:
+def _constant_rate(learner: DFOP, where: str) -> float:
+    rate = learner.forget_rate
+    if callable(rate) or is_sequence(rate):
+        raise ValueError(f"{where}: the theorem is about a constant forget_rate, got {rate!r}")
+    return float(rate)  # type: ignore[arg-type]
+
+
+def _largest_covariance(rows: Array, mu: float, R0: float) -> float:
     """The largest norm of P_k = R_k^-1 over the rows, where R <- (1 - mu) R + mu x x'."""
-    mu, d, block = learner.forget_rate, rows.shape[1], 256
-    R, largest = np.eye(d) / learner.prior, 0.0
+    d, block = rows.shape[1], 256
+    R, largest = R0 * np.eye(d), 0.0
     for start in range(0, len(rows), block):
         kept = np.empty((min(block, len(rows) - start), d, d))
         for k, x in enumerate(rows[start : start + block]):
