@@ -157,6 +157,7 @@ SECOND_ORDER: dict[str, Callable[..., Any]] = {
     "LASER, clipped": lambda **kw: dl.LASER(ridge=0.7, drift_cost=4.0, clip=0.5, **kw),
     "Kalman": lambda **kw: dl.Kalman(noise=2.5, drift=0.1, ridge=0.7, **kw),
     "DFOP": lambda **kw: dl.DFOP(forget_rate=0.08, prior=20.0, **kw),
+    "DFOP, scheduled": lambda **kw: dl.DFOP(forget_rate=[0.1, 0.2, 0.03], prior=2.0, **kw),
     "forgetting in a ball": lambda **kw: dl.SecondOrder(time=dl.Divide(0.9), radius=0.8, **kw),
     "forgetting and resets": lambda **kw: dl.SecondOrder(start=2.0, time=dl.Divide(0.95), reset=dl.Below(1.5), **kw),
     "drift and resets": lambda **kw: dl.SecondOrder(time=dl.Add(0.01), noise=0.5, reset=dl.Below(1.2), radius=2.0, **kw),

@@ -11,17 +11,28 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 import driftline as dl
-from driftline.losses import Absolute, Huber, Logistic, Loss, Pinball, Squared
+from driftline.losses import Absolute, Hinge, Huber, Logistic, Loss, Perceptron, Pinball, Squared
 from tests.reference import losses as reference
 from tests.streams import drifting, signs, weights_of
 
-LOSSES = [Squared(), Absolute(), Huber(), Huber(threshold=0.3), Pinball(), Pinball(level=0.9), Logistic()]
+ON_SIGNS = (Logistic, Hinge, Perceptron)
+LOSSES = [
+    Squared(),
+    Absolute(),
+    Huber(),
+    Huber(threshold=0.3),
+    Pinball(),
+    Pinball(level=0.9),
+    *(kind() for kind in ON_SIGNS),
+]
 SAME = [
     (Squared(), reference.squared()),
     (Absolute(), reference.absolute()),
     (Huber(threshold=0.3), reference.huber(threshold=0.3)),
     (Pinball(level=0.9), reference.pinball(level=0.9)),
     (Logistic(), reference.logistic()),
+    (Hinge(), reference.hinge()),
+    (Perceptron(), reference.perceptron()),
 ]
 
 
@@ -41,9 +52,9 @@ class InPython:
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @given(st.floats(-5, 5), st.floats(-5, 5))
 def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
-    if isinstance(loss, Logistic):
+    if isinstance(loss, ON_SIGNS):
         y = math.copysign(1.0, y)
-    kinks = [y, y - getattr(loss, "threshold", 0.0), y + getattr(loss, "threshold", 0.0)]
+    kinks = [0.0, y, y - getattr(loss, "threshold", 0.0), y + getattr(loss, "threshold", 0.0)]
     if min(abs(prediction - kink) for kink in kinks) > 1e-4:
         slope = (loss.value(y, prediction + 1e-5) - loss.value(y, prediction - 1e-5)) / 2e-5
         assert loss.gradient(y, prediction) == pytest.approx(slope, rel=1e-5, abs=1e-8)
@@ -53,7 +64,7 @@ def test_a_gradient_is_the_slope_of_its_value(loss, y, prediction):
 @pytest.mark.parametrize(("ours", "theirs"), SAME, ids=[repr(ours) for ours, _ in SAME])
 @given(st.floats(-50, 50), st.floats(-50, 50))
 def test_a_loss_matches_its_definition(ours, theirs, y, prediction):
-    if isinstance(ours, Logistic):
+    if isinstance(ours, ON_SIGNS):
         y = math.copysign(1.0, y)
     with mp.workdps(50):
         value, gradient = float(theirs.value(y, prediction)), float(theirs.gradient(y, prediction))
@@ -65,7 +76,7 @@ def test_a_loss_matches_its_definition(ours, theirs, y, prediction):
 @pytest.mark.parametrize("norm", [None, 2.0, "GD"])
 def test_native_code_and_python_take_the_same_steps(loss, norm):
     X, y = drifting(4, 60, 5)
-    y = signs(y) if isinstance(loss, Logistic) else y
+    y = signs(y) if isinstance(loss, ON_SIGNS) else y
 
     def make(loss):
         return dl.GD(rate=0.02, loss=loss) if norm == "GD" else dl.EG(rate=0.05, norm=norm, loss=loss)
@@ -105,11 +116,33 @@ def test_pinball_finds_its_quantile_and_absolute_the_median():
         assert model.intercept_ == pytest.approx(-math.log(1 - level), rel=0.1)
 
 
+def test_gd_with_the_perceptron_loss_is_the_perceptron():
+    """Each mistake adds y x to w = 0. Where y (u.x) >= 1 on all rows, there are at most (R |u|)^2 mistakes."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(4000, 3))
+    X = X[np.abs(X @ [1.0, -2.0, 0.5]) > 0.3]
+    y = np.sign(X @ [1.0, -2.0, 0.5])
+    run = dl.GD(rate=1.0, loss="perceptron", intercept=False).run(X, y, weights_every=1)
+    w, mistakes = np.zeros(3), 0
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        wrong = label * (w @ x) <= 0
+        w, mistakes = w + wrong * label * x, mistakes + wrong
+        np.testing.assert_allclose(run.weights[t], w, rtol=1e-12, atol=1e-12)
+    assert 0 < mistakes <= (np.linalg.norm(X, axis=1).max() * np.linalg.norm([1.0, -2.0, 0.5]) / 0.3) ** 2
+
+
+def test_gd_with_the_hinge_loss_leaves_rows_beyond_the_margin():
+    model = dl.GD(rate=0.5, loss="hinge", intercept=False)
+    for x, y, expected in (([1.0], 1.0, 0.5), ([1.0], 1.0, 1.0), ([1.0], 1.0, 1.0), ([2.0], -1.0, 0.0)):
+        model.learn_one(x, y)
+        assert model.coef_[0] == expected
+
+
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 def test_losses_are_finite_wherever_floats_are(loss):
     for y in (-1e300, -1.0, 1.0, 1e300):
         for prediction in (-1e150, -800.0, 0.0, 800.0, 1e150):
-            label = math.copysign(1.0, y) if isinstance(loss, Logistic) else y
+            label = math.copysign(1.0, y) if isinstance(loss, ON_SIGNS) else y
             assert math.isfinite(loss.gradient(label, prediction))
 
 
@@ -123,7 +156,7 @@ def test_the_parameters_of_a_loss_are_checked(bad):
         Pinball(level=1.0)
 
 
-@pytest.mark.parametrize("bad", ["hinge", "", None, 3, Squared, object()])
+@pytest.mark.parametrize("bad", ["hinges", "", None, 3, Squared, object()])
 def test_a_value_that_is_not_a_loss_is_refused(bad):
     with pytest.raises(ValueError, match="GD: loss must be one of 'squared'"):
         dl.GD(loss=bad)

@@ -50,6 +50,8 @@ void bind_types(nb::module_& m) {
         .value("HUBER", Loss::huber)
         .value("PINBALL", Loss::pinball)
         .value("LOGISTIC", Loss::logistic)
+        .value("HINGE", Loss::hinge)
+        .value("PERCEPTRON", Loss::perceptron)
         .value("CUSTOM", Loss::custom);
     nb::enum_<KernelKind>(m, "KernelKind")
         .value("LINEAR", KernelKind::linear)
@@ -59,6 +61,7 @@ void bind_types(nb::module_& m) {
         .value("CUSTOM", KernelKind::custom);
     nb::enum_<Filling>(m, "Filling", "How a random matrix is filled.")
         .value("GAUSSIAN", Filling::gaussian)
+        .value("BERNOULLI", Filling::bernoulli)
         .value("SPARSE", Filling::sparse);
     nb::enum_<Spectrum>(m, "Spectrum", "The kernel that random Fourier features approximate.")
         .value("RBF", Spectrum::rbf)

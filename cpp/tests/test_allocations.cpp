@@ -82,7 +82,7 @@ template <class T> void sparse_rows_allocate_nothing() {
         out.predictions = predictions.data();
         return out;
     };
-    for (const Filling filling : {Filling::gaussian, Filling::sparse}) {
+    for (const Filling filling : {Filling::gaussian, Filling::bernoulli, Filling::sparse}) {
         Policy policy;
         policy.time = Time::divide;
         policy.amount = 0.9;

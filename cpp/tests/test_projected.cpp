@@ -73,7 +73,7 @@ void huge_rows_are_clipped_to_the_range() {
 int main() {
     philox_gives_the_published_words();
     quantiles_match_the_normal_distribution();
-    for (const Filling filling : {Filling::gaussian, Filling::sparse})
+    for (const Filling filling : {Filling::gaussian, Filling::bernoulli, Filling::sparse})
         for (const Index dim : {1, 3, 8, 65, 100}) {
             products_are_sums_of_columns<double>(filling, dim, 40, 10, 7919);
             products_are_sums_of_columns<float>(filling, dim, 1000003, 15,

@@ -106,12 +106,42 @@ class Logistic:
         return -y * (math.exp(-margin) if margin > 0 else 1.0) / (1 + math.exp(-abs(margin)))
 
 
-BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic]] = {
+@storable
+@dataclass(frozen=True)
+class Hinge:
+    """max(0, 1 - y prediction) for labels -1 and +1, with gradient 0 where y prediction is 1."""
+
+    def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when the label is ``y``."""
+        return max(0.0, 1 - y * prediction)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` with respect to ``prediction``."""
+        return -y if y * prediction < 1 else 0.0
+
+
+@storable
+@dataclass(frozen=True)
+class Perceptron:
+    """max(0, -y prediction) for labels -1 and +1, with gradient -y where the prediction is 0, so that learning can start."""
+
+    def value(self, y: float, prediction: float) -> float:
+        """The loss of predicting ``prediction`` when the label is ``y``."""
+        return max(0.0, -y * prediction)
+
+    def gradient(self, y: float, prediction: float) -> float:
+        """The derivative of ``value`` with respect to ``prediction``."""
+        return -y if y * prediction <= 0 else 0.0
+
+
+BY_NAME: dict[str, type[Squared | Absolute | Huber | Pinball | Logistic | Hinge | Perceptron]] = {
     "squared": Squared,
     "absolute": Absolute,
     "huber": Huber,
     "pinball": Pinball,
     "logistic": Logistic,
+    "hinge": Hinge,
+    "perceptron": Perceptron,
 }
 
 

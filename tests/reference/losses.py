@@ -1,7 +1,7 @@
 """The losses of GD and EG, as functions of the label and the prediction.
 
-They work on floats and on mpmath numbers. At a kink (prediction equal to the label) the
-gradient is 0, which is a subgradient of both losses that have one.
+They work on floats and on mpmath numbers. At a kink the gradient is 0, which is a subgradient of every loss that has one,
+except the perceptron's, whose gradient there is -y.
 """
 
 from collections.abc import Callable
@@ -78,12 +78,31 @@ def logistic() -> Loss:
     )
 
 
+def hinge() -> Loss:
+    """max(0, 1 - y f) for labels y in {-1, +1}."""
+    return Loss(
+        value=lambda y, f: 1 - y * f if y * f < 1 else 0,
+        gradient=lambda y, f: -y if y * f < 1 else 0,
+    )
+
+
+def perceptron() -> Loss:
+    """Rosenblatt 1958: a mistake, or a prediction of 0, adds y x to the weights."""
+    return Loss(
+        value=lambda y, f: abs(f) if sign(f) != sign(y) else 0,
+        gradient=lambda y, f: -y if sign(f) != sign(y) else 0,
+    )
+
+
+ON_SIGNS = ("logistic", "hinge", "perceptron")  # the losses for labels -1 and +1
 LOSSES = {
     "squared": squared(),
     "absolute": absolute(),
     "huber": huber(),
     "pinball": pinball(),
     "logistic": logistic(),
+    "hinge": hinge(),
+    "perceptron": perceptron(),
 }
 
 

@@ -10,6 +10,7 @@ import pytest
 from driftline.base import registry
 from tests.reference import Case, Outcome, Reference
 from tests.reference.learners import ELSEWHERE, NAMES, REFERENCES, path_of
+from tests.reference.losses import ON_SIGNS
 from tests.streams import Array, drifting, loop, signs, with_ones
 
 DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33]
@@ -23,7 +24,7 @@ def every_case(references: dict[str, Reference]) -> pytest.MarkDecorator:
 
 
 def labels(y: Array, case: Case) -> Array:
-    return signs(y) if case.parameters.get("loss") == "logistic" else y
+    return signs(y) if case.parameters.get("loss") in ON_SIGNS else y
 
 
 def expected(name: str, case: Case, X: Array, y: Array, intercept: bool) -> Outcome:

@@ -20,6 +20,13 @@ def gaussian_column(dim: int, column: int, seed: int) -> Array:
     return np.asarray(ndtri(((words >> np.uint64(12)).astype(float) + 0.5) / 2**52) / np.sqrt(dim))
 
 
+def bernoulli_column(dim: int, column: int, seed: int) -> Array:
+    """Signs by the bits of the words, the lowest first."""
+    words = words_of(column, 2, seed, -(-dim // 64))
+    bits = [int(word) >> shift & 1 for word in words for shift in range(64)]
+    return (1.0 - 2.0 * np.array(bits[:dim])) / np.sqrt(dim)
+
+
 def sparse_column(dim: int, column: int, seed: int) -> Array:
     """One entry in each of eight strata; of its 32 bits the lowest is the sign, and the others give the place."""
     words = words_of(column, 1, seed, 4)
@@ -34,5 +41,5 @@ def sparse_column(dim: int, column: int, seed: int) -> Array:
 
 def random_matrix(dim: int, columns: int, seed: int, matrix: str) -> Array:
     """M, dim by columns."""
-    column = gaussian_column if matrix == "gaussian" else sparse_column
+    column = {"gaussian": gaussian_column, "bernoulli": bernoulli_column, "sparse": sparse_column}[matrix]
     return np.column_stack([column(dim, j, seed) for j in range(columns)])

@@ -19,7 +19,7 @@ from tests.streams import Array, assert_same_state, drifting
 from tests.test_linear import test_dfop as dfop
 from tests.test_linear.random_matrices import random_matrix
 
-MATRICES = ["gaussian", "sparse"]
+MATRICES = ["gaussian", "bernoulli", "sparse"]
 
 
 def plain(
@@ -56,6 +56,7 @@ def precise(rows, labels, *, dim, sparsity, matrix, seed, **parameters):
 
 CASES = [
     Case(forget_rate=0.08, prior=20.0, dim=6, seed=3),
+    Case(forget_rate=0.08, prior=20.0, dim=7, seed=4, matrix="bernoulli"),
     Case(forget_rate=0.08, prior=20.0, dim=9, seed=5, matrix="sparse"),
     Case(forget_rate=0.05, prior=2.0, dim=20, matrix="sparse"),
 ]
@@ -142,6 +143,15 @@ def test_gaussian_entries_are_normal_and_columns_uncorrelated():
     products = M.T @ M / 400
     assert np.abs(products[~np.eye(500, dtype=bool)].mean()) < 5 / (500 * 20)
     assert np.abs(products - np.eye(500)).max() < 6 / 20 * np.sqrt(2)
+
+
+def test_bernoulli_entries_are_fair_and_independent_signs():
+    M = columns_of(met(1, dim=700, matrix="bernoulli", seed=3), np.arange(500)) * np.sqrt(700)
+    np.testing.assert_allclose(M, random_matrix(700, 500, 3, "bernoulli") * np.sqrt(700), rtol=1e-14)
+    np.testing.assert_allclose(np.abs(M), 1.0, rtol=1e-14)
+    assert np.abs(M.sum()) < 5 * np.sqrt(M.size)
+    for products in (M.T @ M / np.sqrt(700), M @ M.T / np.sqrt(500)):
+        assert np.abs(products[~np.eye(len(products), dtype=bool)]).max() < 6
 
 
 def test_sparse_columns_have_one_entry_in_each_of_eight_parts_and_length_one():

@@ -22,6 +22,8 @@ _NATIVE: dict[type, NativeLoss] = {
     losses.Huber: NativeLoss.HUBER,
     losses.Pinball: NativeLoss.PINBALL,
     losses.Logistic: NativeLoss.LOGISTIC,
+    losses.Hinge: NativeLoss.HINGE,
+    losses.Perceptron: NativeLoss.PERCEPTRON,
 }
 
 

@@ -20,8 +20,8 @@ class GD(Descending):
     Args:
         rate: :math:`\eta`. With the squared loss, whose gradient is :math:`2 (w \cdot x - y) x`, it is stable below
             :math:`1/|x|^2`.
-        loss: "squared", "absolute", "huber", "pinball", "logistic", or an object such as ``losses.Huber(threshold=2.0)``
-            with ``value(y, prediction)`` and ``gradient(y, prediction)``.
+        loss: "squared", "absolute", "huber", "pinball", "logistic", "hinge", "perceptron", or an object such as
+            ``losses.Huber(threshold=2.0)`` with ``value(y, prediction)`` and ``gradient(y, prediction)``.
 
     References: :cite:`schapire2018`, Section 1.3; :cite:`kivinen1997`.
 

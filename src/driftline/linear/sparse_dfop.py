@@ -23,7 +23,7 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.sparse import SparseTable
 
-_FILLINGS = {"gaussian": Filling.GAUSSIAN, "sparse": Filling.SPARSE}
+_FILLINGS = {"gaussian": Filling.GAUSSIAN, "bernoulli": Filling.BERNOULLI, "sparse": Filling.SPARSE}
 _LARGEST_DIM = 10_000  # a larger matrix of dim² would take gigabytes
 
 
@@ -65,8 +65,8 @@ class SparseDFOP(TakesSparse, Recursive):
         prior: :math:`P_0` is prior * I.
         dim: d, the number of rows of M, the dimension of the projected rows.
         sparsity: s, the number of weights that :meth:`recover` keeps.
-        matrix: "gaussian", entries N(0, 1/dim), O(nnz · dim) a row; or "sparse", eight entries of :math:`\pm 1/\sqrt 8` in
-            each column, O(nnz) a row.
+        matrix: "gaussian", entries N(0, 1/dim), or "bernoulli", entries :math:`\pm 1/\sqrt{\text{dim}}`, O(nnz · dim) a row;
+            or "sparse", eight entries of :math:`\pm 1/\sqrt 8` in each column, O(nnz) a row.
         seed: the seed of M.
 
     References: :cite:`zhao2021`, Algorithm 2; :cite:`salmon2011` for the columns; :cite:`kane2014` for the sparse ones.

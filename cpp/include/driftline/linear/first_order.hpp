@@ -5,7 +5,7 @@
 
 namespace driftline {
 
-enum class Loss : int { squared, half_squared, absolute, huber, pinball, logistic, custom };
+enum class Loss : int { squared, half_squared, absolute, huber, pinball, logistic, hinge, perceptron, custom };
 enum class Rate : int {
     plain,
     implicit,  // rate / (1 + rate |x|^2): the step that solves for the new weights
@@ -82,6 +82,10 @@ inline double loss_slope(const FirstOrderPolicy& policy, double y, double p) {
         return error > 0 ? 1 - policy.parameter : error < 0 ? -policy.parameter : 0;
     case Loss::logistic:
         return -y / (1 + std::exp(y * p));
+    case Loss::hinge:
+        return y * p < 1 ? -y : 0;
+    case Loss::perceptron:
+        return y * p <= 0 ? -y : 0;
     case Loss::custom:
         break;
     }

@@ -16,7 +16,7 @@ template <class T> class Projection {
     Index features() const { return features_; }
     void widen(Index features) {
         features_ = features;
-        if (matrix_.filling == Filling::gaussian)
+        if (matrix_.filling != Filling::sparse)
             make_places();
     }
 

@@ -9,8 +9,9 @@
 namespace driftline {
 
 enum class Filling : int {
-    gaussian, // every entry N(0, 1/dim)
-    sparse    // one entry +-1/sqrt(strata) at a random place in each of `strata` equal parts of a column
+    gaussian,  // every entry N(0, 1/dim)
+    bernoulli, // every entry +-1/sqrt(dim)
+    sparse     // one entry +-1/sqrt(strata) at a random place in each of `strata` equal parts of a column
 };
 inline constexpr Index most_strata = 8;
 
@@ -34,8 +35,8 @@ template <class T> struct Entries {
     Index count = 0;
 };
 
-// Recently used Gaussian columns. A column's place is its number modulo the places, so a matrix with no more columns than
-// places is cached whole. The cache can be recomputed, so it is not part of a model's state.
+// Recently used Gaussian or Bernoulli columns. A column's place is its number modulo the places, so a matrix with no more
+// columns than places is cached whole. The cache can be recomputed, so it is not part of a model's state.
 template <class T> struct ColumnCache {
     T* columns = nullptr;
     Index* owners = nullptr; // the column in each place, or -1
@@ -66,6 +67,25 @@ template <class T> DRIFTLINE_ONCE void gaussian_column(const RandomMatrix& m, In
     }
 }
 
+// Entry i has the sign of bit i of the stream that starts at the counter (1, j, 2, 0).
+template <class T> void bernoulli_column(const RandomMatrix& m, Index j, T* column) {
+    const T size = static_cast<T>(1 / std::sqrt(static_cast<double>(m.dim)));
+    for (Index start = 0; start < m.dim; start += 256) {
+        const Words words =
+            philox({{1 + static_cast<std::uint64_t>(start) / 256, static_cast<std::uint64_t>(j), 2, 0}}, m.seed);
+        const Index count = m.dim - start < 256 ? m.dim - start : 256;
+        for (Index i = 0; i < count; ++i)
+            column[start + i] = (words.word[i / 64] >> (i % 64) & 1) != 0 ? -size : size;
+    }
+}
+
+template <class T> DRIFTLINE_INLINE void dense_column(const RandomMatrix& m, Index j, T* column) {
+    if (m.filling == Filling::gaussian)
+        gaussian_column(m, j, column);
+    else
+        bernoulli_column(m, j, column);
+}
+
 // Calls act(row, negative) for each entry of a sparse column.
 template <class Act> DRIFTLINE_INLINE void visit_sparse_column(const RandomMatrix& m, Index j, Act&& act) {
     const Words words = philox({{1, static_cast<std::uint64_t>(j), 1, 0}}, m.seed);
@@ -78,20 +98,20 @@ template <class Act> DRIFTLINE_INLINE void visit_sparse_column(const RandomMatri
 
 // Column j as numbers, `dim` of them.
 template <class T> void matrix_column(const RandomMatrix& m, Index j, T* column) {
-    if (m.filling == Filling::gaussian)
-        return gaussian_column(m, j, column);
+    if (m.filling != Filling::sparse)
+        return dense_column(m, j, column);
     for (Index i = 0; i < m.dim; ++i)
         column[i] = 0;
     const T size = static_cast<T>(1 / std::sqrt(static_cast<double>(m.strata)));
     visit_sparse_column(m, j, [&](Index i, bool negative) { column[i] = negative ? -size : size; });
 }
 
-// A Gaussian column, through the cache.
+// A Gaussian or Bernoulli column, through the cache.
 template <class T> DRIFTLINE_INLINE const T* cached_column(const RandomMatrix& m, ColumnCache<T>& cache, Index j) {
     const Index place = j & cache.mask;
     T* const column = cache.columns + place * cache.stride;
     if (cache.owners[place] != j) [[unlikely]] {
-        gaussian_column(m, j, column);
+        dense_column(m, j, column);
         cache.owners[place] = j;
     }
     return column;
@@ -131,7 +151,7 @@ template <class T> void project(const RandomMatrix& m, ColumnCache<T>& cache, co
 
 // Entry j of M'v. Entries of v beyond `dim`, up to the padding, are ignored.
 template <class T> double transposed(const RandomMatrix& m, ColumnCache<T>& cache, const T* v, Index j) {
-    if (m.filling == Filling::gaussian)
+    if (m.filling != Filling::sparse)
         return dot(v, cached_column(m, cache, j), padded<T>(m.dim));
     double total = 0;
     visit_sparse_column(m, j, [&](Index i, bool negative) { total += negative ? -v[i] : v[i]; });
