@@ -59,3 +59,62 @@ def test_a_diverging_rate_is_a_failed_condition():
         assert bound.conditions["rate * X^2 < 1: 5 * 1"] is False
         assert bound.observed == np.inf
         assert "FAILS: rate * X^2 < 1" in str(bound)
+
+
+def test_with_confidence_the_deviation_is_that_of_hoeffding_and_azuma():
+    """B is 4 Y^2, or the first of its doubles that no (|w_t| X + Y)^2 exceeds, at the confidence / ((k + 1)(k + 2))."""
+    rng = np.random.default_rng(4)
+    for scale, rate in ((1.0, 0.01), (1.0, 0.5), (3.0, 0.09)):
+        X, y = sample(rng, 80)
+        X *= scale
+        learner = dl.LMS(rate=rate, intercept=False)
+        found = regret.online_to_batch(learner, X, y, [1.0, 0.0, 0.0], confidence=0.1, norm=scale, label=3.0)
+        w, largest, loss = np.zeros(3), 0.0, 0.0
+        for x, label in zip(X, y, strict=True):
+            largest = max(largest, (np.linalg.norm(w) * scale + 3.0) ** 2)
+            loss += (label - x[0]) ** 2 / 80
+            w = w - rate * (w @ x - label) * x
+        B, k = 4 * 3.0**2, 0
+        while largest > B:
+            B, k = 2 * B, k + 1
+        deviation = B * np.sqrt(np.log((k + 1) * (k + 2) / 0.1) / (2 * 80))
+        assert found.terms["deviation"] == pytest.approx(deviation, rel=1e-12)
+        assert found.terms["loss on the sample of u / (1 - rate X^2)"] == pytest.approx(loss / (1 - rate * scale**2))
+        assert found.value == pytest.approx(loss / (1 - rate * scale**2) + 1 / (rate * 80) + deviation)
+
+
+def test_the_confidence_of_the_peeling_adds_up():
+    """The probabilities of failure, delta / ((k + 1)(k + 2)) over k = 0, 1, ..., sum to delta."""
+    assert sum(1 / ((k + 1) * (k + 2)) for k in range(10**6)) == pytest.approx(1.0, abs=2e-6)
+
+
+def test_the_risk_exceeds_the_bound_with_confidence_less_often_than_stated():
+    """On a distribution of four rows, whose risk is exact; the deviation alone is exceeded in few samples too."""
+    rows, labels = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]]), np.array([1.0, -1.0, 0.5, 1.0])
+    learner, rng, failed, above = dl.LMS(rate=0.3, intercept=False), np.random.default_rng(5), 0, 0
+    for _ in range(300):
+        drawn = rng.integers(4, size=60)
+        bound = regret.online_to_batch(
+            learner, rows[drawn], labels[drawn], holdout=(rows, labels), confidence=0.5, norm=1.0, label=1.0
+        )
+        assert bound.applies
+        failed += bound.observed > bound.value
+        above += bound.observed > learner.clone().run(rows[drawn], labels[drawn]).losses.mean() + bound.terms["deviation"]
+    assert failed <= above <= 150
+
+
+def test_the_bound_with_confidence_states_its_conditions():
+    rng = np.random.default_rng(6)
+    X, y = sample(rng, 30)
+    learner = dl.LMS(rate=0.3, intercept=False)
+    bound = regret.online_to_batch(learner, X, y, confidence=0.05, label=0.1)
+    assert not bound.applies
+    assert bound.conditions["every label lies within 0.1"] is False
+    assert "the bound may fail with probability 0.05" in bound.assumptions
+    assert regret.online_to_batch(learner, X, 0 * y, confidence=0.05).value == 0
+    for bad in (0.0, 1.0, -1.0, "0.05"):
+        with pytest.raises(ValueError, match=r"online_to_batch: confidence must be in \(0, 1\), got"):
+            regret.online_to_batch(learner, X, y, confidence=bad)
+    diverging = regret.online_to_batch(dl.LMS(rate=5.0, intercept=False), np.ones((3000, 1)), np.ones(3000), confidence=0.05)
+    assert diverging.value == np.inf
+    assert not diverging.applies

@@ -1,7 +1,10 @@
 """DFOP's distance from known weights."""
 
+import itertools
+
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import driftline as dl
 from driftline import regret
@@ -63,6 +66,82 @@ def test_sparse_dfop_stays_within_theorem_2():
         assert bound.applies
         assert bound.observed <= bound.value
         assert set(bound.terms) == {"start", "projection", "noise", "drift"}
+
+
+def isometry(M, order):
+    """The restricted isometry constant of a small matrix, over all sets of columns."""
+    worst = 0.0
+    for columns in itertools.combinations(range(M.shape[1]), order):
+        values = np.linalg.svd(M[:, columns], compute_uv=False) ** 2
+        worst = max(worst, values.max() - 1, 1 - values.min())
+    return worst
+
+
+def one_sparse(seed, M, T=60):
+    rng = np.random.default_rng(seed)
+    D = M.shape[1]
+    X = np.eye(D)[np.arange(T) % D] * rng.normal(size=(T, 1))
+    weights = np.zeros((T, D))
+    weights[:, 2] = 1.0 + np.cumsum(0.01 * rng.normal(size=T))
+    return X, np.einsum("td,td->t", X, weights) + 0.1 * rng.normal(size=T), weights
+
+
+def near_isometry(seed, d=12):
+    """Columns of length 1 that are nearly orthogonal: a basis, and two orthogonal columns spread over all of it."""
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], size=(d, 1))
+    spread = signs * np.column_stack([np.ones(d), np.resize([1.0, -1.0], d)])
+    return np.column_stack([np.eye(d), spread / np.sqrt(d)])
+
+
+def test_the_recovered_weights_follow_equations_16_and_17():
+    M, (mu, prior, s) = near_isometry(0), (0.05, 10.0, 1)
+    X, y, weights = one_sparse(1, M)
+    rip = isometry(M, 2)
+    known = {"forget_rate": mu, "prior": prior, "rip": rip}
+    bound = regret.dfop_recovered(X, y, weights, M, sparsity=s, **known)
+    P, v, D = prior * np.eye(len(M)), np.zeros(len(M)), M.shape[1]
+    for x, label in zip(X[:-1] @ M.T, y[:-1], strict=True):
+        P = (P - mu * P @ np.outer(x, x) @ P / (1 - mu + mu * x @ P @ x)) / (1 - mu)
+        v = v + mu * P @ x * (label - v @ x)
+    both = linprog(np.ones(2 * D), A_eq=np.hstack([M, -M]), b_eq=v).x
+    shortest = both[:D] - both[D:]
+    kept = np.where(np.abs(shortest) == np.abs(shortest).max(), shortest, 0.0)
+    theorem = regret.sparse_dfop_theorem_2(X, y, weights, M, **known)
+    left_out = np.sqrt(1 - s / D) * np.linalg.norm(shortest) * np.linalg.norm(M, 2)
+    assert bound.observed == pytest.approx(np.linalg.norm(weights[-1] - kept), rel=1e-6)
+    assert bound.terms["entries left out"] == pytest.approx(left_out / (1 - rip), rel=1e-6)
+    assert bound.value == pytest.approx((theorem.value + left_out) / (1 - rip), rel=1e-6)
+
+
+def test_the_recovered_weights_stay_within_their_bound():
+    for seed in range(10):
+        M = near_isometry(seed)
+        bound = regret.dfop_recovered(*one_sparse(seed, M), M, forget_rate=0.05, prior=10.0, rip=isometry(M, 2), sparsity=1)
+        assert bound.applies, bound
+        assert bound.observed <= bound.value
+
+
+def test_the_term_for_entries_left_out_does_not_vanish():
+    """Without projection, noise, drift or rows to learn from, all that is left is the term that the paper's order omits."""
+    X, _, weights = one_sparse(3, np.eye(6), T=4000)
+    weights[:] = weights[0]
+    bound = regret.dfop_recovered(
+        X, X[:, 2] * weights[0, 2], weights, np.eye(6), forget_rate=0.01, prior=100.0, rip=0.0, sparsity=1
+    )
+    assert bound.observed < 1e-6
+    assert bound.terms["entries left out"] == pytest.approx(np.sqrt(5 / 6) * abs(weights[0, 2]), rel=1e-6)
+    assert sum(bound.terms.values()) - bound.terms["entries left out"] < 1e-6
+
+
+def test_rows_and_weights_that_are_not_sparse_are_reported():
+    M = np.eye(4)
+    X, y, weights = one_sparse(4, M)
+    weights[5, 0] = 1.0
+    bound = regret.dfop_recovered(X, y, weights, M, forget_rate=0.1, prior=1.0, rip=0.5, sparsity=1)
+    failed = [words for words, holds in bound.conditions.items() if not holds]
+    assert failed == ["rip is at most sqrt(2) - 1: 0.5", "rows and weights have at most 1 entries that are not 0: 2"]
+    with pytest.raises(ValueError, match=r"dfop_recovered: rip must be in \[0, 1\), got 1.0"):
+        regret.dfop_recovered(X, y, weights, M, forget_rate=0.1, prior=1.0, rip=1.0, sparsity=1)
 
 
 def test_wrong_arguments_are_refused_with_a_reason():

@@ -9,7 +9,7 @@ from driftline.regret.identities import comparator
 from driftline.regret.min_max import wemm_theorem_4, wemm_theorem_5, wemm_theorem_6, wemm_weights
 from driftline.regret.resetting import arcor_corollary_1, arcor_corollary_2, arcor_lemma_1, arcor_theorem_1
 from driftline.regret.stationary import aar, arowr, network, table_4_1
-from driftline.regret.tracking import dfop_theorem_1, sparse_dfop_theorem_2
+from driftline.regret.tracking import dfop_recovered, dfop_theorem_1, sparse_dfop_theorem_2
 
 __all__ = [
     "BestFixed",
@@ -25,6 +25,7 @@ __all__ = [
     "best_sequence",
     "comparator",
     "curve",
+    "dfop_recovered",
     "dfop_theorem_1",
     "drift",
     "laser_corollary_16",

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.rules import PROBABILITY
 from driftline.errors import DivergenceError
 from driftline.linear import LMS
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
-from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_norm, losses_of, replay
+from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
 from driftline.tables.inputs import Array
 
 
@@ -59,8 +60,20 @@ def online_to_batch(
     *,
     holdout: tuple[Any, Any] | None = None,
     norm: float | None = None,
+    confidence: float | None = None,
+    label: float | None = None,
 ) -> Bound:
     r"""The risk of the mean of LMS's weights is at most :math:`R(u) / (1 - \eta X^2) + |u|^2/(\eta m)` in expectation.
+
+    With ``confidence``, :math:`\delta`, it is at most the following with probability :math:`1 - \delta`, for all u at once:
+
+    .. math::
+        \frac{1}{1 - \eta X^2} \frac 1m \sum_{t \le m} (y_t - u \cdot x_t)^2 + \frac{|u|^2}{\eta m}
+        + B \sqrt{\frac{\ln((k+1)(k+2)/\delta)}{2 m}}, \quad B = 4 Y^2 2^k,
+
+    where k is the least whole number for which :math:`(|w_t| X + Y)^2 \le B` for all weights that predict. The differences
+    between the risk of :math:`w_t` and its loss are martingale differences in an interval of length B, so that Hoeffding's
+    and Azuma's inequality applies, once for each k.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -70,8 +83,10 @@ def online_to_batch(
         holdout: other rows and labels from the same distribution, for the risks of u and the mean weights. Without them
             the risk of u is its mean loss on the sample, and the risk of the mean weights is unknown.
         norm: a bound X on the norms of the inputs, including the constant feature; None takes the largest.
+        confidence: the probability with which the bound may fail; None for the bound on the expectation.
+        label: a bound Y on the labels, which only the bound with ``confidence`` needs; None takes the largest.
 
-    References: :cite:`schapire2018`, Theorem 2.
+    References: :cite:`schapire2018`, Theorem 2, and the remark before it; :cite:`cesabianchi2004`.
     """
     expect(learner, LMS, "online_to_batch")
     rows, labels = as_rows(X, y, "online_to_batch", learner.intercept)
@@ -80,31 +95,68 @@ def online_to_batch(
         judged, truths = as_rows(*holdout, "online_to_batch", learner.intercept)
     rate, share, conditions = _rate_conditions(learner, np.vstack([rows, judged]), norm)
     m = len(labels)
-    ratio = len(truths) / m
-    fixed = _best(judged, truths, rate, share, ratio) if u is None else as_fixed(u, rows, "online_to_batch")
+    weights = _predicting(learner, X, y) if holdout is not None or confidence is not None else None
     observed = None
     if holdout is not None:
-        try:
-            _, run = replay(learner, X, y, weights_every=1)
-            assert run.weights is not None
-            mean = run.weights[:-1].sum(axis=0) / m  # of the weights that predicted: the last never did
-            observed = float(losses_of(mean, judged, truths).mean())
-        except DivergenceError:
-            observed = math.inf
+        observed = math.inf if weights is None else float(losses_of(weights.mean(axis=0), judged, truths).mean())
+    of_u, data = (judged, truths), "risk"
+    if confidence is not None:
+        PROBABILITY.require("online_to_batch", "confidence", confidence)
+        of_u, data = (rows, labels), "loss on the sample"
+    fixed = _best(*of_u, rate, share, len(of_u[1]) / m) if u is None else as_fixed(u, rows, "online_to_batch")
+    terms = {
+        f"{data} of u / (1 - rate X^2)": _inflated(float(losses_of(fixed, *of_u).mean()), share),
+        "|u|^2 / (rate m)": float(fixed @ fixed) / (rate * m),
+    }
+    drawn = "the rows are drawn independently from one distribution"
+    if confidence is None:
+        return Bound(
+            statement="expected risk of the averaged weights of LMS, lecture's Theorem 2",
+            terms=terms,
+            conditions=conditions,
+            observed=observed,
+            assumptions=(
+                drawn,
+                "the bound is on the expectation over samples; one sample may exceed it",
+                "the risks are means over the rows given",
+            ),
+        )
+    largest, most = (largest_norm(np.vstack([rows, judged])) if norm is None else float(norm)), largest_label(labels)
+    Y = most if label is None else float(label)
+    if label is not None:
+        conditions[f"every label lies within {Y:g}"] = most <= Y
+    terms["deviation"] = math.inf if weights is None else _deviation(weights, largest, Y, m, confidence)
     return Bound(
-        statement="expected risk of the averaged weights of LMS, lecture's Theorem 2",
-        terms={
-            "risk of u / (1 - rate X^2)": _inflated(float(losses_of(fixed, judged, truths).mean()), share),
-            "|u|^2 / (rate m)": float(fixed @ fixed) / (rate * m),
-        },
+        statement=f"risk of the averaged weights of LMS, with probability {1 - confidence:g}",
+        terms=terms,
         conditions=conditions,
         observed=observed,
         assumptions=(
-            "the rows are drawn independently from one distribution",
-            "the bound is on the expectation over samples; one sample may exceed it",
-            "the risks are means over the rows given",
+            drawn,
+            f"no norm exceeds {largest:g} and no label {Y:g} in that distribution",
+            f"the bound may fail with probability {confidence:g}",
+            "the observed risk is the mean over the holdout",
         ),
     )
+
+
+def _predicting(learner: LMS, X: Any, y: Any) -> Array | None:
+    """The weights that predict the rows, without the last, which never do; None if they diverge."""
+    try:
+        weights = replay(learner, X, y, weights_every=1)[1].weights
+    except DivergenceError:
+        return None
+    assert weights is not None
+    return np.vstack([np.zeros_like(weights[:1]), weights[:-1]])
+
+
+def _deviation(weights: Array, norm: float, label: float, m: int, confidence: float) -> float:
+    """How far the mean risk of the weights may exceed their mean loss."""
+    if label == 0:  # then all weights are 0, and so is the risk
+        return 0.0
+    largest = (float(np.linalg.norm(weights, axis=1).max()) * norm + label) ** 2
+    k = max(0, math.ceil(math.log2(largest / (4 * label * label))))
+    return 4 * label * label * 2.0**k * math.sqrt(math.log((k + 1) * (k + 2) / confidence) / (2 * m))
 
 
 def _rate_conditions(learner: LMS, rows: Array, norm: float | None) -> tuple[float, float, dict[str, bool]]:

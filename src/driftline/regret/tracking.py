@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from driftline.base.rules import PROBABILITY, is_sequence
+from driftline.base.rules import COUNT, PROBABILITY, is_sequence, number
 from driftline.linear import DFOP
+from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.regret.bound import Bound
 from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
 from driftline.tables.inputs import Array
@@ -111,32 +113,131 @@ def sparse_dfop_theorem_2(
 
     References: :cite:`zhao2021`, Theorem 2.
     """
-    where = "sparse_dfop_theorem_2"
+    at = _project(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, "sparse_dfop_theorem_2")
+    return Bound(
+        statement=f"distance of Sparse-DFOP's weights from the projected true ones after {at.rows} rows, Theorem 2",
+        terms=at.terms,
+        conditions=at.conditions,
+        observed=float(np.linalg.norm(at.matrix @ at.truth - at.compressed)),
+        assumptions=at.assumptions,
+    )
+
+
+def dfop_recovered(
+    X: Any,
+    y: Any,
+    weights: Any,
+    matrix: Any,
+    *,
+    forget_rate: float,
+    prior: float,
+    rip: float,
+    sparsity: int,
+    delta: float = 0.05,
+    noise: float | None = None,
+    drift: float | None = None,
+) -> Bound:
+    r"""The distance of the weights that Sparse-DFOP recovers from the true ones.
+
+    .. math::
+        \frac{1}{1 - \delta_{2s}} \left( B + \sqrt{1 - s/D}\; |\bar w|\, \lVert M \rVert \right)
+
+    B is the bound of :func:`sparse_dfop_theorem_2`, and :math:`\bar w` the vector with the smallest 1-norm and
+    :math:`M \bar w = \hat v`, of which the s largest entries are kept. The last term vanishes neither with :math:`\mu` nor
+    with :math:`\delta_{2s}`; the paper omits it from the order that it states.
+
+    Args:
+        X: the rows, (T, D), at least two, without an intercept, with at most ``sparsity`` entries that are not 0.
+        y: their labels, (T,).
+        weights: the true weights of each row, (T, D), with at most ``sparsity`` entries that are not 0.
+        matrix: M, (d, D), as for :func:`sparse_dfop_theorem_2`.
+        forget_rate: :math:`\mu`, as for :class:`~driftline.DFOP`.
+        prior: P starts at prior * I.
+        rip: :math:`\delta_{2s}`, at most :math:`\sqrt 2 - 1`.
+        sparsity: s, the number of weights that are recovered.
+        delta: the probability with which the bound may fail, in addition to that of M not being an isometry.
+        noise: :math:`\sigma`, as for :func:`dfop_theorem_1`.
+        drift: :math:`\gamma`, as for :func:`dfop_theorem_1`.
+
+    References: :cite:`zhao2021`, Theorem 2, second part, Eqs. (16) and (17).
+    """
+    where = "dfop_recovered"
+    COUNT.require(where, "sparsity", sparsity)
+    number(ge=0, lt=1).require(where, "rip", rip)
+    at = _project(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, where)
+    M, D = at.matrix, at.matrix.shape[1]
+    shortest = basis_pursuit(lambda chosen: M[:, chosen].T.ravel(), lambda v: M.T @ v, at.compressed, D)
+    left_out = math.sqrt(max(1 - sparsity / D, 0.0)) * float(np.linalg.norm(shortest)) * float(np.linalg.norm(M, 2))
+    full = max(int(np.count_nonzero(table, axis=1).max()) for table in (at.table, at.path))
+    return Bound(
+        statement=f"distance of Sparse-DFOP's recovered weights from the true ones after {at.rows} rows, Eq. (17)",
+        terms={name: term / (1 - rip) for name, term in {**at.terms, "entries left out": left_out}.items()},
+        conditions={
+            **at.conditions,
+            f"rip is at most sqrt(2) - 1: {rip:g}": rip <= math.sqrt(2) - 1,
+            f"rows and weights have at most {sparsity} entries that are not 0: {full}": full <= sparsity,
+        },
+        observed=float(np.linalg.norm(at.truth - largest(shortest, sparsity))),
+        assumptions=at.assumptions,
+    )
+
+
+@dataclass(frozen=True)
+class _Projected:
+    """The quantities in Theorem 2."""
+
+    rows: int  # before the last
+    table: Array
+    path: Array
+    matrix: Array
+    truth: Array  # the true weights of the last row
+    compressed: Array  # Sparse-DFOP's weights for it
+    terms: dict[str, float]
+    conditions: dict[str, bool]
+    assumptions: tuple[str, ...]
+
+
+def _project(
+    X: Any,
+    y: Any,
+    weights: Any,
+    matrix: Any,
+    mu: float,
+    prior: float,
+    rip: float,
+    delta: float,
+    noise: float | None,
+    drift: float | None,
+    where: str,
+) -> _Projected:
     rows, labels = as_rows(X, y, where)
     path = as_path(weights, rows, where)
     M = np.asarray(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[1] != rows.shape[1]:
         raise ValueError(f"{where}: matrix must have the shape (d, {rows.shape[1]}), got {M.shape}")
     t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
-    learner = DFOP(forget_rate=forget_rate, prior=prior, intercept=False)
-    projected, targets = rows @ M.T, path @ M.T
-    mu, R0 = forget_rate, 1 / prior
+    learner = DFOP(forget_rate=mu, prior=prior, intercept=False)
+    projected, R0 = rows @ M.T, 1 / prior
     K = _largest_covariance(projected[:t], mu, R0)
     x, psi = largest_norm(rows[:t]), largest_norm(projected[:t])
     wide = math.sqrt(M.shape[0]) + math.sqrt(M.shape[1]) + math.sqrt(2 * math.log(8 * t / delta))
     noisy, drifting = (math.sqrt(2) * (1 + math.sqrt(3 * math.log(n * t / delta))) for n in (2, 4))
-    _, run = replay(learner, projected, labels, weights_every=1)
+    run = replay(learner, projected, labels, weights_every=1)[1]
     assert run.weights is not None
-    return Bound(
-        statement=f"distance of Sparse-DFOP's weights from the projected true ones after {t} rows, Theorem 2",
+    return _Projected(
+        rows=t,
+        table=rows,
+        path=path,
+        matrix=M,
+        truth=path[t],
+        compressed=run.weights[t - 1],
         terms={
-            "start": K * (1 - mu) ** t * R0 * float(np.linalg.norm(targets[0])),
+            "start": K * (1 - mu) ** t * R0 * float(np.linalg.norm(M @ path[0])),
             "projection": K * 3 * rip * psi * x * largest_norm(path[:t]),
             "noise": K * noisy * 2 * sigma * psi * math.sqrt(mu),
             "drift": K * drifting * wide * gamma * (R0 + psi * psi) / math.sqrt(mu),
         },
         conditions=_excited(projected[:t]),
-        observed=float(np.linalg.norm(targets[t] - run.weights[t - 1])),
         assumptions=(
             *_MODEL,
             f"matrix is a restricted isometry of order 2 s with the constant {rip:g}, and rows and weights are s-sparse",
