@@ -156,6 +156,8 @@ SECOND_ORDER: dict[str, Callable[..., Any]] = {
     "LASER": lambda **kw: dl.LASER(ridge=0.7, drift_cost=4.0, **kw),
     "LASER, clipped": lambda **kw: dl.LASER(ridge=0.7, drift_cost=4.0, clip=0.5, **kw),
     "Kalman": lambda **kw: dl.Kalman(noise=2.5, drift=0.1, ridge=0.7, **kw),
+    "HInfinity": lambda **kw: dl.HInfinity(noise=2.5, drift=0.001, ridge=60.0, robustness=0.3, **kw),
+    "OnlineNewton": lambda **kw: dl.OnlineNewton(concavity=0.3, ridge=20.0, radius=1.0, **kw),
     "DFOP": lambda **kw: dl.DFOP(forget_rate=0.08, prior=20.0, **kw),
     "DFOP, scheduled": lambda **kw: dl.DFOP(forget_rate=[0.1, 0.2, 0.03], prior=2.0, **kw),
     "forgetting in a ball": lambda **kw: dl.SecondOrder(time=dl.Divide(0.9), radius=0.8, **kw),
@@ -165,6 +167,7 @@ SECOND_ORDER: dict[str, Callable[..., Any]] = {
     "complement, drifting": lambda **kw: dl.SecondOrder(start=0.001, time=dl.Add(1e-5), noise="complement", **kw),
 }
 EVERY = {**FIRST_ORDER, **SECOND_ORDER}
+REFUSING = ("WEMM", "complement, drifting", "HInfinity")  # rows whose x'Sx is too large
 
 
 def assert_one_way_of_learning(whole: Any, parts: Any, looped: Any, X: Array, y: Array, cuts: list[int]) -> Any:

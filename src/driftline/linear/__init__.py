@@ -7,10 +7,12 @@ from driftline.linear.crrls import CRRLS
 from driftline.linear.dfop import DFOP
 from driftline.linear.eg import EG
 from driftline.linear.gd import GD
+from driftline.linear.h_infinity import HInfinity
 from driftline.linear.kalman import Kalman
 from driftline.linear.laser import LASER
 from driftline.linear.lms import LMS
 from driftline.linear.nlms import NLMS
+from driftline.linear.online_newton import OnlineNewton
 from driftline.linear.policies import Add, Below, Divide, Every
 from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
@@ -35,7 +37,9 @@ __all__ = [
     "Below",
     "Divide",
     "Every",
+    "HInfinity",
     "Kalman",
+    "OnlineNewton",
     "Ridge",
     "SecondOrder",
     "SparseDFOP",

@@ -119,6 +119,9 @@ class Policy:
         radius: the radius of the ball on which the weights are projected.
         growth_limit: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of its
             start, or of what the largest row would leave if that is more. 0 lets S grow as far as the type allows.
+        robustness: the errors that move the weights are divided by 1 - robustness, but S is not concerned: H-infinity.
+        concavity: rho is 1 / (4 error^2), and the weights move by the gradient over the concavity: the Online Newton Step.
+            0 for neither.
     """
 
     start: float = 1.0
@@ -129,6 +132,8 @@ class Policy:
     reset: Every | Below | None = None
     radius: float | None = None
     growth_limit: float = 0.0
+    robustness: float = 0.0
+    concavity: float = 0.0
 
     @property
     def forgetting(self) -> Divide | None:
@@ -179,4 +184,6 @@ class Policy:
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
             growth_limit=float(self.growth_limit),
             keep_prior=keep_prior,
+            robustness=float(self.robustness),
+            concavity=float(self.concavity),
         )

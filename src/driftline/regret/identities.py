@@ -45,6 +45,8 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
     policy = learner._policy()
     if policy.reset is not None or (policy.radius is not None and math.isfinite(policy.radius)):
         raise ValueError(f"comparator: {name} resets or projects, so the identity does not hold")
+    if policy.robustness > 0 or policy.concavity > 0:
+        raise ValueError(f"comparator: {name} does not minimise a penalised loss")
     if policy.noise is None:
         weights = wemm_weights(rows, 1 / policy.start)
         if policy.time is not None or weights is None:

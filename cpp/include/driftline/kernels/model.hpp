@@ -157,7 +157,7 @@ class KernelModel {
     // as combinations of the points, sliver included.
     double without_sliver(double weight, double kept) const {
         const Policy& policy = model_->state.policy;
-        if (policy.complement || options_.budget > 0)
+        if (policy.complement || policy.concavity > 0 || options_.budget > 0)
             return weight;
         const double now = policy.time == Time::add ? tau() + policy.amount : tau() / kept;
         const double noise = policy.noise / weight, part = now * sliver * dictionary_.self();

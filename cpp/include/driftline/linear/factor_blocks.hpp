@@ -140,8 +140,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     // Whether under the policy only the step changes S, at least for some rows.
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
-        return !m.additive && !policy.complement && policy.radius == 0 && policy.growth_limit == 0 && !policy.keep_prior &&
-               (policy.reset != Reset::below || m.guard.u);
+        return !m.additive && !policy.complement && !policy.turns_labels() && policy.radius == 0 &&
+               policy.growth_limit == 0 && !policy.keep_prior && (policy.reset != Reset::below || m.guard.u);
     }
 
   private:

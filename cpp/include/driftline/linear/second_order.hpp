@@ -54,7 +54,7 @@ DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double s
 
 // Whether a row right after a reset causes another one: with S = I, |x|^2 decides.
 template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>& m, const View& view, double rho) {
-    return m.sums.pending != 0 && !m.policy.complement && view.norm2 <= largest_s<T> &&
+    return m.sums.pending != 0 && !m.policy.complement && !m.policy.turns_labels() && view.norm2 <= largest_s<T> &&
            (1 + view.norm2 / rho) / reset_limit(m) - 1 > tie_margin<T>;
 }
 
@@ -88,22 +88,42 @@ struct Extras {
 };
 template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& m, bool weighted) {
     const Policy& policy = m.policy;
-    return {policy.shrink || policy.clip > 0, policy.complement || weighted,
+    return {policy.shrink || policy.clip > 0 || policy.turns_labels(),
+            policy.complement || policy.robustness > 0 || weighted,
             m.additive || policy.reset != Reset::none || policy.radius > 0 || policy.keep_prior};
 }
 
 // The update that a label causes, for a row that was looked at.
 struct LabelUpdate {
     double shown, rho;  // the prediction; the noise in the units of the view
-    double error, gain; // of w.x; w moves by gain k
+    double error, gain; // of w.x, to the label that is learned; w moves by gain k
+    double label;       // what is learned: y, but for policies that turn labels
+    double score;       // the noise by which the error is scored
 };
+// The H-infinity filter and the Online Newton Step learn a row as if its label were farther from the prediction; the latter
+// also gives it the noise 1/(4 error^2) instead of 1.
+DRIFTLINE_INLINE LabelUpdate turned(const Policy& policy, const View& view, LabelUpdate change) {
+    if (policy.robustness > 0) {
+        change.error = at_most(at_least(-DBL_MAX, change.error / (1 - policy.robustness)), DBL_MAX);
+    } else if (std::fabs(change.error) > 1e-70) {
+        change.rho = at_most(at_least(1e-300, change.rho / (4 * change.error * change.error)), largest_noise);
+        change.error = 1 / (2 * policy.concavity * change.error);
+    } else {
+        change.rho = largest_noise;
+        change.error = 0;
+    }
+    change.gain = change.error * view.scale / (change.rho + view.s);
+    change.label = at_most(at_least(-DBL_MAX, view.f + change.error), DBL_MAX);
+    return change;
+}
 template <class T>
 DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
     double error = y - view.f;
     if (std::fabs(error) > DBL_MAX) [[unlikely]]
         error = std::copysign(DBL_MAX, error);
     const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
-    return {shown, rho, error, error * view.scale / (rho + view.s)};
+    const LabelUpdate change = {shown, rho, error, error * view.scale / (rho + view.s), y, rho};
+    return m.policy.turns_labels() ? turned(m.policy, view, change) : change;
 }
 
 // The noise of a row that was looked at.
@@ -117,17 +137,19 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Ext
             return Status::outside_noise;
         rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
         view.held = rho != noise / weight;
+        if (policy.robustness > 0 && !(policy.robustness * view.s < (1 - policy.robustness) * rho))
+            return Status::outside_noise;
     }
     return Status::done;
 }
 
 // Moves the weights if the plain step would lose the precision of T.
 template <class T>
-DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, LabelUpdate change, double y) {
+DRIFTLINE_ONCE void move_with_care(SecondOrderState<T>& m, const T* k, Index size, View view, LabelUpdate change) {
     const double variance = change.rho + view.s;
     move_weights(m, k, size, change.gain, change.error * view.scale, variance);
     if (view.s > largest_step<T> * change.rho)
-        refine_weights(m, k, size, (y - change.error * (change.rho / variance)) * view.scale, variance);
+        refine_weights(m, k, size, (change.label - change.error * (change.rho / variance)) * view.scale, variance);
 }
 
 // Everything that a row changes except S, whose k was formed; `next` is the row that S was multiplied with.
@@ -136,7 +158,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
                                const LabelUpdate& change, double y, double weight, const T* next) {
     const double error = change.error * view.scale;
     if (is_soft<T>(change.gain, error) || view.s > largest_step<T> * change.rho) [[unlikely]]
-        move_with_care(m, k_in_memory(m.factor, row), row.size, view, change, y);
+        move_with_care(m, k_in_memory(m.factor, row), row.size, view, change);
     else
         add_gain(m, row.k, row.size, change.gain);
     if (m.policy.growth_limit > 0 && view.growth.watched) [[unlikely]] {
@@ -148,8 +170,8 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     }
     Sums& sums = m.sums;
     const double value = change.gain * error;
-    count_row(sums, view, y, change.shown, change.error, value);
-    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.rho) : value);
+    count_row(sums, view, y, change.shown, y - view.f, value);
+    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.score) : value);
     if (extras.prediction)
         sums.shrunk += at_most(view.s / (change.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {

@@ -27,6 +27,9 @@ struct Policy {
     // may always grow to this multiple of its start; 0: growth is not bounded this way.
     double growth_limit = 0;
     bool keep_prior = false; // the prior does not fade under forgetting
+    double robustness = 0;   // of the H-infinity filter: the errors that move the weights are divided by 1 - robustness
+    double concavity = 0;    // of the Online Newton Step: the noise is 1/(4 error^2), and w moves by gradient/concavity
+    bool turns_labels() const { return robustness > 0 || concavity > 0; }
     bool operator==(const Policy&) const = default;
 };
 
