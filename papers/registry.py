@@ -7,9 +7,18 @@ from dataclasses import replace
 from papers.target import Target
 
 _NAMES = (
-    *("lecture-bounds", "arcor-fig2", "arcor-network", "wemm-fig3-1", "bounds-table4-1", "thesis-6-1", "laser-fig7-1"),
+    *(
+        "lecture-bounds",
+        "arcor-fig2",
+        "arcor-network",
+        "arcor-rates",
+        "wemm-fig3-1",
+        "bounds-table4-1",
+        "thesis-6-1",
+        "laser-fig7-1",
+    ),
     *("dfop-fig1", "dfop-fig2", "dfop-table1", "dfop-fig3", "dfop-fig4", "dfop-table3", "dfop-fig5", "dfop-table4"),
-    *("dfop-fig6", "dfop-fig7", "dfop-table5"),
+    *("dfop-fig6", "dfop-fig7", "dfop-table5", "dfop-coverage"),
 )
 
 
