@@ -15,6 +15,8 @@ from driftline.regret.comparators import best_fixed
 from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
 from driftline.tables.inputs import Array
 
+_MEANS = "the risks are means over the rows given"
+
 
 def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = None) -> Bound:
     r"""The loss of LMS is at most :math:`L(u) / (1 - \eta X^2) + |u|^2/\eta` for any u, where :math:`\eta X^2 < 1`.
@@ -99,45 +101,29 @@ def online_to_batch(
     observed = None
     if holdout is not None:
         observed = math.inf if weights is None else float(losses_of(weights.mean(axis=0), judged, truths).mean())
-    of_u, data = (judged, truths), "risk"
     if confidence is not None:
         PROBABILITY.require("online_to_batch", "confidence", confidence)
-        of_u, data = (rows, labels), "loss on the sample"
-    fixed = _best(*of_u, rate, share, len(of_u[1]) / m) if u is None else as_fixed(u, rows, "online_to_batch")
+    on, data = ((judged, truths), "risk") if confidence is None else ((rows, labels), "loss on the sample")
+    fixed = _best(*on, rate, share, len(on[1]) / m) if u is None else as_fixed(u, rows, "online_to_batch")
     terms = {
-        f"{data} of u / (1 - rate X^2)": _inflated(float(losses_of(fixed, *of_u).mean()), share),
+        f"{data} of u / (1 - rate X^2)": _inflated(float(losses_of(fixed, *on).mean()), share),
         "|u|^2 / (rate m)": float(fixed @ fixed) / (rate * m),
     }
-    drawn = "the rows are drawn independently from one distribution"
     if confidence is None:
-        return Bound(
-            statement="expected risk of the averaged weights of LMS, lecture's Theorem 2",
-            terms=terms,
-            conditions=conditions,
-            observed=observed,
-            assumptions=(
-                drawn,
-                "the bound is on the expectation over samples; one sample may exceed it",
-                "the risks are means over the rows given",
-            ),
-        )
-    largest, most = (largest_norm(np.vstack([rows, judged])) if norm is None else float(norm)), largest_label(labels)
-    Y = most if label is None else float(label)
-    if label is not None:
-        conditions[f"every label lies within {Y:g}"] = most <= Y
-    terms["deviation"] = math.inf if weights is None else _deviation(weights, largest, Y, m, confidence)
-    return Bound(
-        statement=f"risk of the averaged weights of LMS, with probability {1 - confidence:g}",
-        terms=terms,
-        conditions=conditions,
-        observed=observed,
-        assumptions=(
-            drawn,
-            f"no norm exceeds {largest:g} and no label {Y:g} in that distribution",
-            f"the bound may fail with probability {confidence:g}",
-            "the observed risk is the mean over the holdout",
-        ),
-    )
+        statement = "expected risk of the averaged weights of LMS, lecture's Theorem 2"
+        limits: tuple[str, ...] = ("the bound is on the expectation over samples; one sample may exceed it", _MEANS)
+    else:
+        statement = f"risk of the averaged weights of LMS, with probability {1 - confidence:g}"
+        largest = largest_norm(np.vstack([rows, judged])) if norm is None else float(norm)
+        most = max(largest_label(labels), largest_label(truths))
+        Y = most if label is None else float(label)
+        if label is not None:
+            conditions[f"every label lies within {Y:g}"] = most <= Y
+        terms["deviation"] = math.inf if weights is None else _deviation(weights, largest, Y, m, confidence)
+        limited = f"no norm exceeds {largest:g} and no label {Y:g} in that distribution"
+        limits = (limited, f"the bound may fail with probability {confidence:g}", _MEANS)
+    drawn = "the rows are drawn independently from one distribution"
+    return Bound(statement, terms, conditions, observed, assumptions=(drawn, *limits))
 
 
 def _predicting(learner: LMS, X: Any, y: Any) -> Array | None:
