@@ -34,8 +34,8 @@ def test_the_predicted_classes_match_the_library(capsys, forest, tmp_path):
     predicted, labels = [], []
     for block in files.open_rows(path, target="tree", task="classify"):
         for begin, end, width in block.spans():
-            for x, label in zip(block.X[begin:end, :width].tolist(), block.y[begin:end], strict=True):
-                row = dict(zip(block.names, x, strict=False))
+            for place, label in zip(range(begin, end), block.y[begin:end], strict=True):
+                row = block.row(place, width)
                 predicted.append(model.predict_one(row))
                 labels.append(label)
                 model.learn_one(row, label)

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from driftline.tables.unseen import Row
 from tests.test_cli.calling import call, outcome, predictions
-from tests.test_cli.tables import mixed, write
+from tests.test_cli.tables import Places, mixed, write
 from tests.test_evaluate.test_scores import one_season_ago
 
 STEPS = 4
@@ -25,15 +26,15 @@ def series(rows=400, seed=0):
 
 def plainly(model, encoder, blocks, known, step, level):
     """One step by ask and tell. The model grows with the file's features; those not known ahead come from the origin."""
-    past, waiting, predicted = [], [], []
+    past, waiting, predicted, places = [], [], [], Places()
     for block in blocks:
         for first, last, width in block.spans():
             names = block.names[:width]
-            if model._core is not None:
-                model._meet(np.zeros(width), names)
             ahead = [known is None or column in known for column, _ in encoder.features[:width]]
             for row in range(first, last):
                 past.append(block.X[row])
+                here = [name for name, value in zip(names, block.X[row], strict=False) if name.startswith("where") and value]
+                places.row({}, *(here or [None]))
                 t = len(past) - 1
                 if not all(ahead) and t < step:
                     predicted.append((np.nan,) * 3)
@@ -42,7 +43,7 @@ def plainly(model, encoder, blocks, known, step, level):
                 x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
                 if model._core is None:
                     model._meet(np.array(x), names)
-                ticket = model.ask(dict(zip(names, x, strict=True)), ahead=step)
+                ticket = model.ask(Row(zip(names, x, strict=True), places.averages), ahead=step)
                 predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:

@@ -12,6 +12,7 @@ import pytest
 import driftline as dl
 from driftline.cli import running
 from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.tables import Places
 from tests.test_cli.test_resume import StopAt, parts
 
 
@@ -36,13 +37,14 @@ def in_one_file(frame):
 
 def plainly(frame, model, level, before=np.inf):
     """Passes the same events to a Pending by hand, except labels that do not arrive before the time ``before``."""
-    pending, predicted, told, labels, known_at = dl.Pending(model), [], [], [], []
+    pending, predicted, told, labels, known_at, places = dl.Pending(model), [], [], [], [], Places()
     for row in in_one_file(frame).itertuples():
         if row.at >= before and not np.isnan(row.days):
             continue
         if np.isnan(row.days):
             names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(predicted) + 1])]
             x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
+            x = places.row(x, f"where={row.where}")
             ends = pending.predict_interval(row.order, x, level)
             predicted.append((row.order, pending.predict_one(row.order, x), *ends))
             known_at.append(len(labels))

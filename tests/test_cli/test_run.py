@@ -13,14 +13,14 @@ import pytest
 import driftline as dl
 from tests.streams import looped
 from tests.test_cli.calling import call, outcome, predictions
-from tests.test_cli.tables import as_csv, as_json_lines, mixed, write
+from tests.test_cli.tables import Places, as_csv, as_json_lines, mixed, write
 
 FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.feather", "a.arrows", "a.jsonl"]
 
 
 def plainly(table, model, *, delay=0, level=None):
     """Repeats the run row by row, with mappings of features built by the documented rules."""
-    last, seen, waiting, out = 0.0, set(), [], []
+    last, seen, waiting, out, places = 0.0, set(), [], [], Places()
     for row in table.to_pylist():
         x, y = {}, row.pop("load")
         for name, value in row.items():
@@ -37,7 +37,7 @@ def plainly(table, model, *, delay=0, level=None):
                 x[name] = last if value is None else float(value)
             if name == "wind" and value is not None:
                 last = value
-        ticket = model.ask(x, ahead=delay + 1)
+        ticket = model.ask(places.row(x, next((name for name in x if name.startswith("where")), None)), ahead=delay + 1)
         waiting.append((ticket, math.nan if y is None else y))
         if len(waiting) > delay:
             model.tell(*waiting.pop(0))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import takewhile, tee
 from operator import call, is_
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,9 +15,9 @@ from driftline._core import Outputs, SparseRows, Status, Transaction
 from driftline.base import intake, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
-from driftline.base.intake import Intake
+from driftline.base.intake import Entered, Intake
 from driftline.base.ticket import Ticket
-from driftline.tables import inputs
+from driftline.tables import inputs, unseen
 from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def fits(learner: Learner, row: Any) -> bool:
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Predicts a row of any type. An unfitted learner predicts with the core that this row would create."""
+    x = unseen.averaged(x, learner._names)
     _predict(learner, intake.enter(learner, x, where, grow=False).x, where, out)
 
 
@@ -60,24 +61,46 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     """Makes a ticket for a row of any type. An unfitted learner uses the core that this row would create."""
     where = f"{type(learner).__name__}.ask"
-    x, _, cells = intake.enter(learner, x, where, grow=True)
-    row, names = learner._read(x, where, grow=True)
-    dense = isinstance(row, np.ndarray)
-    if learner.missing != "skip" and dense:
+    entered = intake.enter(learner, x, where, grow=True)
+    row, names = learner._read(entered.x, where, grow=True)
+    if learner.missing != "skip" and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where, names)
-    kept = learner._kept_row(x, row, names)
-    asked = learner
+    ticket = _ask(learner, x, entered, row, names, ahead, where)
+    return ticket if entered.cells is None else tickets.of_columns(entered.cells, ticket)
+
+
+def _ask(
+    learner: Learner, x: Any, entered: Entered, row: Any, names: list[Name] | None, ahead: int | None, where: str
+) -> Ticket:
+    """Makes a ticket for a row that has been read. It predicts what :func:`predict` does, and keeps the row to learn."""
+    kept = learner._kept_row(entered.x, row, names)
+    dense, asked, question = isinstance(row, np.ndarray), learner, kept
     if learner._core is None:
         asked = learner.clone()
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
+    elif isinstance(kept, Mapping) and not learner._fits(row):
+        question = _question(learner, x, entered, where)
     asked._mark()
     assert asked._core is not None
-    ticket: Ticket | None = asked._core.ask(kept, ahead, Ticket)
+    ticket: Ticket | None = asked._core.ask(question, ahead, Ticket)
     if ticket is None:
-        _predict(asked, x, where, Outputs(replay.room(learner, 1)))  # supplies what the core needs, or raises
-        ticket = asked._core.ask(kept, ahead, Ticket)
-    ticket = Ticket(kept, asked._core.mark) if ticket is None else ticket  # a row with a missing value
-    return ticket if cells is None else tickets.of_columns(cells, ticket)
+        _predict(asked, entered.x if question is kept else question, where, Outputs(replay.room(learner, 1)))
+        ticket = asked._core.ask(question, ahead, Ticket)  # now that the core has what it needs
+    if ticket is None:
+        return Ticket(kept, asked._core.mark)  # a row with a missing value
+    return ticket if question is kept else keep(learner, ticket, kept)
+
+
+def _question(learner: Learner, x: Any, entered: Entered, where: str) -> dict[Name, float]:
+    """The row from which a row with new features is predicted: with averages in place of categories that are new."""
+    x = unseen.averaged(x, learner._names)
+    return inputs.as_items(x if entered.cells is None else intake.enter(learner, x, where, grow=False).x, where)
+
+
+def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
+    """The ticket with another row to learn than the one that was predicted."""
+    core: Any = learner._core
+    return tickets.with_row(ticket, x, core.kept_parts(ticket, x) if ticket.parts else None)
 
 
 def kept_row(_: Learner, x: Any, row: Any, names: list[Name] | None) -> Any:
@@ -95,7 +118,7 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     where = f"{type(learner).__name__}.tell"
     tickets.check_ticket(learner, ticket, where)
     learner._mark()
-    inner, updated = ticket, None
+    inner, updated, told = ticket, None, partial(setattr, ticket, "told", True)
     if isinstance(ticket.x, tickets.Columns):
         x, updated, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
@@ -103,25 +126,19 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         x, updated, _ = intake.enter(learner, ticket.x, where, grow=True)
         inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
-    told = partial(setattr, ticket, "told", True)
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked, told)
         return
     core = learner._core
-    if checked is None or (
-        core is not None and updated is None and _step(learner, checked.batch, partial(core.tell, inner))
-    ):
+    if checked is None:
         told()
         return
-    attempt = copy.copy(inner)  # some parts may be told before another refuses
+    if core is not None and (updated is None or learner._fits(checked.row)):
+        then = [told] if updated is None else [partial(setattr, learner, "_intake", updated), told]
+        if _step(learner, checked.batch, partial(core.tell, inner), then=then):
+            return
     with learner._guard.transaction(learner) as transaction:
-        learner._expect(checked.batch.y)
-        learner._meet(checked.row, checked.names)
-        learner._mark()
-        assert learner._core is not None
-        done = _step(learner, checked.batch, partial(learner._core.tell, attempt))
-        skipped = 0 if done else learner._tell_block(attempt, checked.batch)
-        _finish(learner, transaction.before, skipped, updated)
+        _absorb(learner, checked, updated, transaction.before, copy.copy(inner))  # parts may be told before one refuses
         stability.warn_of_memory(learner)
         _end(transaction, told)
 
@@ -149,6 +166,8 @@ def _widened(learner: Learner, x: Any) -> Any:
     """The row of a ticket as an array, with 0 for features added since."""
     if learner._core is None or learner._names is None or not isinstance(x, np.ndarray):
         return x
+    if not learner._core.features:
+        return {}
     return np.append(x, np.zeros(max(learner._core.features - len(x), 0)))
 
 
@@ -225,18 +244,20 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     if status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
         return
     where = f"{type(learner).__name__}.learn_one"
-    x, updated, _ = intake.enter(learner, x, where, grow=True)
-    checked = _checked_row(learner, x, y, sample_weight, where)
+    entered = intake.enter(learner, x, where, grow=True)
+    checked = _checked_row(learner, entered.x, y, sample_weight, where)
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked)
         return
     if checked is None:
         return
-    core, plain = learner._core, updated is None and learner._fits(checked.row)
-    if core is not None and plain and _step(learner, checked.batch, partial(core.learn, checked.row), status):
-        return
+    core, updated = learner._core, entered.intake
+    if core is not None and learner._fits(checked.row):
+        then = [] if updated is None else [partial(setattr, learner, "_intake", updated)]
+        if _step(learner, checked.batch, partial(core.learn, checked.row), status, then):
+            return
     with learner._guard.transaction(learner) as transaction:
-        _absorb(learner, checked, updated, transaction.before)
+        _absorb(learner, checked, updated, transaction.before, _asked_first(learner, x, entered, checked, where))
         stability.warn_of_memory(learner)
 
 
@@ -250,44 +271,83 @@ def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) 
             return False
         core: Any = learner._core
         learning = learner._intake.plan(learner._largest).learning(row)
-        if hasattr(core, "learn_with"):  # made of learners
-            return core.learn_with(row, y, sample_weight, learning) is Status.DONE
+        if hasattr(core, "members"):  # a composite core makes the call together with its own
+            return core.learn(row, y, sample_weight, then=[learning]) is Status.DONE
         calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
         return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
     """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
-    x, updated, _ = intake.enter(learner, x, where, grow=True)
-    checked = _checked_row(learner, x, y, weight, where, number)
+    entered = intake.enter(learner, x, where, grow=True)
+    checked = _checked_row(learner, entered.x, y, weight, where, number)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
     elif checked is not None:
-        _absorb(learner, checked, updated, learner.__getstate__(), resets)
+        ticket = _asked_first(learner, x, entered, checked, where)
+        _absorb(learner, checked, entered.intake, learner.__getstate__(), ticket, resets)
+
+
+def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRow, where: str) -> Ticket | None:
+    """The ticket of a row with new features: its prediction comes before the model grows. None if there are none."""
+    if learner._core is None or not isinstance(entered.x, Mapping) or learner._fits(checked.row):
+        return None
+    return _ask(learner, x, entered, checked.row, checked.names, 1, where)
 
 
 def _absorb(
-    learner: Learner, checked: _CheckedRow, updated: Intake | None, before: dict[str, Any], resets: Array | None = None
+    learner: Learner,
+    checked: _CheckedRow,
+    updated: Intake | None,
+    before: dict[str, Any],
+    ticket: Ticket | None,
+    resets: Array | None = None,
 ) -> None:
-    """Learns a row, growing the model first if needed."""
+    """Learns a row, with its ticket if it has one, growing the model first if needed."""
     learner._expect(checked.batch.y)
     learner._meet(checked.row, checked.names)
-    out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
-    skipped = learner._replay_block(checked.batch, out)
+    if ticket is None:
+        out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
+        skipped = learner._replay_block(checked.batch, out)
+    else:
+        learner._mark()
+        assert learner._core is not None
+        known = learner._sums().get("resets", 0)
+        done = _step(learner, checked.batch, partial(learner._core.tell, ticket))
+        skipped = 0 if done else learner._tell_block(ticket, checked.batch)
+        if resets is not None and learner._can_reset:
+            resets[0] = learner._sums().get("resets", 0) > known
     _finish(learner, before, skipped, updated)
 
 
-def _step(learner: Learner, batch: Batch, take: Callable[[Any, Any], Status], status: Status = Status.UNREAD) -> bool:
-    """Passes the label and the weight of a row to the core's step. Returns False if the row needs a replay."""
+def _step(
+    learner: Learner,
+    batch: Batch,
+    take: Callable[..., Status],
+    status: Status = Status.UNREAD,
+    then: Sequence[Callable[[], None]] = (),
+) -> bool:
+    """Passes the label and the weight of a row to the core's step, and makes more native calls once it is done.
+
+    Returns False if the row needs a replay.
+    """
     assert batch.y is not None
     weight = None if batch.weight is None else float(batch.weight[0])
     if status is not Status.UNREAD:
         learner._serve(status, batch)
-    while (status := take(batch.y[0], weight)) is not Status.DONE:
+    if then and hasattr(learner._core, "members"):  # a composite core makes the calls together with its own
+        take, then = partial(take, then=then), ()
+    calls: list[Callable[[], Any]] = [partial(take, batch.y[0], weight), *then]
+    expected = [Status.DONE, *[None] * len(then)]
+    while True:
+        made: Iterator[Any] = map(call, calls)
+        answers, again = tee(made)
+        list(takewhile(bool, map(is_, answers, expected)))  # no interrupt between the step and the calls
+        if (status := next(again)) is Status.DONE:
+            return True
         if status is Status.UNREAD:
             return False
         learner._serve(status, batch)
-    return True
 
 
 def _block(row: Any) -> Any:

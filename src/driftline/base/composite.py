@@ -198,19 +198,14 @@ class Composite:
     # Learning one row.
 
     @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
-        """Learns a row; nothing has changed unless the status is DONE."""
-        return in_one_go(self.update_by_row(x, y, weight))
+    def learn(self, x: Any, y: Any, weight: Any = None, *, then: Sequence[Callable[[], None]] = ()) -> Status:
+        """Learns a row, and makes more calls; nothing has changed unless the status is DONE."""
+        return in_one_go(together([self.update_by_row(x, y, weight)], then))
 
     @exclusive
-    def learn_with(self, x: Any, y: Any, weight: Any, more: Callable[[], None]) -> Status:
-        """Learns a row and makes one more native call, both or neither."""
-        return in_one_go(together([self.update_by_row(x, y, weight)], [more]))
-
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
-        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
-        return in_one_go(self.update_told(ticket, y, weight))
+    def tell(self, ticket: Any, y: Any, weight: Any = None, *, then: Sequence[Callable[[], None]] = ()) -> Status:
+        """Learns the label of a ticket, and makes more calls; nothing has changed unless the status is DONE."""
+        return in_one_go(together([self.update_told(ticket, y, weight)], then))
 
     def update_told(self, ticket: Any, y: Any, weight: Any) -> Update | None:
         """Like :meth:`update_by_ticket`, and marks the ticket as told; None also if the ticket does not fit."""
@@ -229,6 +224,11 @@ class Composite:
         """The members' tickets for a row; None if Python must read the row or there is no mark yet."""
         parts = [self.marked(member).ask(x, ahead, kind) for member in self.members] if self.mark else [None]
         return None if None in parts else parts
+
+    def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
+        """The parts of a ticket, with another row for the members to learn."""
+        members = [careful.keep(*own, x) for own in zip(self.members, ticket.parts, strict=False)]
+        return [*members, *ticket.parts[len(members) :]]
 
     def takes(self, ticket: Any) -> bool:
         """Whether a ticket comes from this model and has not been told yet."""

@@ -101,7 +101,7 @@ class EncodedRun:
         if not self._replay(X, start, stop, int(learned.sum())):
             for place in range(len(piece)):
                 self._one(piece, place, start + place)
-        elif known.fill:
+        else:
             self.learner._intake = known
         return stop
 

@@ -152,7 +152,7 @@ class Entered(NamedTuple):
 
     Attributes:
         x: the row as the door reads it.
-        intake: the intake after this row is learned; None if the row brings nothing new.
+        intake: the intake after this row is learned; None if it learns nothing.
         cells: the row by columns; None if it holds only numbers.
     """
 
@@ -179,7 +179,7 @@ def known_row(learner: Learner, x: Any, *, learned: bool) -> list[float] | None:
 def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
     """Encodes the text, times and missing values of a row. The learner does not change.
 
-    Without ``grow``, values that were never learned are ignored, unless no row was learned yet.
+    Without ``grow``, columns that were never learned are ignored, unless no row was learned yet.
     """
     x = inputs.named(x)
     given = _cells(learner, x, where)
@@ -194,10 +194,7 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
         found[next(iter(intake.names or given))] = np.nan
     if intake.fill:
         given = intake.keep_filled(given, found)
-    changed = learns and (
-        known is None or intake.fill or intake.names is not known.names or intake.columns.keys() != known.columns.keys()
-    )
-    return Entered(found, intake if changed else None, given)
+    return Entered(found, intake if learns else None, given)
 
 
 def _cells(learner: Learner, x: Any, where: str) -> Row | None:

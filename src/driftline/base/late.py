@@ -12,7 +12,9 @@ from driftline._core import LateRows, Level, Outputs, Status
 from driftline.base.batch import Batch
 from driftline.base.intake import FILL
 from driftline.base.ticket import Ticket
+from driftline.tables import unseen
 from driftline.tables.inputs import Array, Name
+from driftline.tables.unseen import Averages
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -50,6 +52,7 @@ def run(
     where: str,
     start: int | None = 0,
     undo: bool = True,
+    averages: Averages | None = None,
 ) -> tuple[Outputs, Waiting]:
     """Predicts each row when the labels through ``ahead`` rows before it are known.
 
@@ -64,6 +67,7 @@ def run(
         where: the caller's name, for messages.
         start: the number of the first row, for messages.
         undo: whether the learner is as before after an error; otherwise the caller restores it.
+        averages: what stands for categories that the learner does not know; see :class:`driftline.tables.unseen.Row`.
 
     Returns:
         predictions and ends of the intervals, and the ``ahead`` - 1 rows that wait now.
@@ -77,11 +81,12 @@ def run(
         if learner._core is None and learner.missing != FILL and learner._encodes:  # a hashing pipeline reads rows itself
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
-        if learner._runs_late_natively and not (len(x) == 1 and x.size and np.isfinite(x).all()):
+        one = len(x) == 1 and x.size and np.isfinite(x).all()
+        if learner._runs_late_natively and not lacks(learner, names) and not one:
             return out, _natively(learner, x, y, ahead, waiting, out, names, where, start)
     before = learner.__getstate__() if undo else None  # one row, too, which takes less time
     try:
-        return out, _singly(learner, x, y, ahead, waiting, out, names)
+        return out, _singly(learner, x, y, ahead, waiting, out, names, averages)
     except BaseException:  # each tell is a transaction of its own
         if before is not None:
             learner._roll_back(before)
@@ -90,11 +95,18 @@ def run(
         raise
 
 
-def row_for(learner: Learner, row: Array, names: list[Name] | None) -> Any:
-    """A row as ``learner.ask`` takes it. A learner that fills in missing values meets new features by their names."""
+def lacks(learner: Learner, names: list[Name] | None) -> bool:
+    """Whether a learner that knows some of the features does not know all of them."""
+    return names is not None and learner._core is not None and learner._core.features < len(names)
+
+
+def row_for(learner: Learner, row: Array, names: list[Name] | None, averages: Averages | None = None) -> Any:
+    """A row as ``learner.ask`` takes it: by names if it may bring new features or has missing values to be filled in."""
     if not len(row):
         return {}
-    return row if names is None or learner.missing != FILL else dict(zip(names, row.tolist(), strict=True))
+    if names is None or not (learner.missing == FILL or lacks(learner, names)):
+        return row
+    return unseen.Row(zip(names, row.tolist(), strict=True), averages or {})
 
 
 def _first_whole(learner: Learner, x: Array, y: Array) -> Array:
@@ -142,7 +154,14 @@ def array_of(learner: Learner, ticket: Ticket) -> Array:
 
 
 def _singly(
-    learner: Learner, x: Array, y: Array, ahead: int, waiting: Waiting, out: Outputs, names: list[Name] | None
+    learner: Learner,
+    x: Array,
+    y: Array,
+    ahead: int,
+    waiting: Waiting,
+    out: Outputs,
+    names: list[Name] | None,
+    averages: Averages | None,
 ) -> Waiting:
     tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
     for t in range(len(x) + 1):
@@ -150,7 +169,7 @@ def _singly(
             learner.tell(copy.copy(tickets[told]), labels[told])  # the original stays valid if the caller undoes this
             told += 1
         if t < len(x):
-            ticket = learner.ask(row_for(learner, x[t], names), ahead)
+            ticket = learner.ask(row_for(learner, x[t], names, averages), ahead)
             out.predictions[t] = ticket.prediction
             if out.lower is not None:
                 out.lower[t], out.upper[t] = ticket.ends(out.level)

@@ -97,9 +97,9 @@ def of_columns(cells: Row, ticket: Ticket) -> Ticket:
     return Ticket(Columns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
 
 
-def with_row(ticket: Ticket, x: Any) -> Ticket:
-    """A copy of the ticket with another row."""
-    return Ticket(x, ticket.model, ticket.numbers, ticket.predictions, copy.copy(ticket).parts)
+def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
+    """A copy of the ticket with another row, and with other parts if they are given."""
+    return Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts)
 
 
 def mark_of(learner: Learner) -> int:

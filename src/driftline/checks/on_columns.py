@@ -58,25 +58,28 @@ def text_and_times_are_the_same_in_tables_and_in_a_loop(learner: Learner) -> Non
 
 
 def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
-    """Text gives the same model as its one-hot features."""
+    """Once it is known, text gives the same model as its one-hot features."""
     columns, y = _columns()
-    by_text, by_number = fresh(learner), fresh(learner)
-    for tree, load, label in zip(columns["tree"], columns["load"], y.tolist(), strict=True):
-        row = {f"tree={tree}": 1.0, "load": load}
-        require_same(by_text.predict_one({"tree": tree, "load": load}), by_number.predict_one(row), "prediction")
-        by_text.learn_one({"tree": tree, "load": load}, label)
-        by_number.learn_one(row, label)
+    by_text, by_number = (looped(fresh(learner), _rows(columns), y)[0] for _ in range(2))
+    for row, label in zip(_rows(columns), y.tolist(), strict=True):
+        numbers = {name: value for name, value in row.items() if name != "tree"} | {f"tree={row['tree']}": 1.0}
+        require_same(by_text.predict_one(row), by_number.predict_one(numbers), "prediction")
+        by_text.learn_one(row, label)
+        by_number.learn_one(numbers, label)
     require_same(by_text.__getstate__()["core"], by_number.__getstate__()["core"], "state")
     require_same(by_text.predict_one({"tree": "fir"}), by_text.predict_one({"tree=fir": 1.0}), "prediction by the feature")
 
 
-def an_unknown_text_counts_for_nothing_until_it_is_learned(learner: Learner) -> None:
-    """predict_one and ask do not add it."""
+def an_unknown_text_is_the_average_of_the_known_ones_until_it_is_learned(learner: Learner) -> None:
+    """predict_one and ask do not add it: each known text counts as often as the rows so far had it."""
     columns, y = _columns()
     model, _ = looped(fresh(learner), _rows(columns), y)
     before = model.__getstate__()
-    require_same(model.predict_one({"tree": "yew", "load": 0.1}), model.predict_one({"load": 0.1}), "an unknown text")
+    shares = {f"tree={tree}": columns["tree"].count(tree) / len(y) for tree in _TEXTS}
+    unknown = model.predict_one({"tree": "yew", "load": 0.1})
+    require_same(unknown, model.predict_one({**shares, "load": 0.1}), "an unknown text")
     ticket = model.ask({"tree": "yew", "load": 0.1})
+    require_same(ticket.prediction, unknown, "the prediction of the ticket")
     require_same(before, model.__getstate__(), "asking changed the state")
     model.tell(ticket, 0.5)
     require(model.feature_names_in_[-1] == "tree=yew", "telling added no feature")

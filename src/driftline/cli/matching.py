@@ -19,6 +19,7 @@ from driftline.files.follower import REFUSED
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
 from driftline.files.raw import RawBlock
 from driftline.tables.inputs import Array
+from driftline.tables.unseen import Row
 
 
 class Matching(Task):
@@ -67,19 +68,19 @@ class Matching(Task):
                 continue
             if times is not None:
                 self._advance(float(times[at]), place)
-            answers.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.names, place)))
+            answers.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.row(at, widths[at]), place)))
             if not math.isnan(label):
                 self._learn(key, label, place)
         self._settle()
         return self._columns(answers, raw, block), block.zone
 
-    def _ask(self, key: str, x: Array, names: list[str], place: str) -> tuple[float, ...]:
+    def _ask(self, key: str, x: Array, named: Row, place: str) -> tuple[float, ...]:
         if key in self.model:
             raise DataError(f"the id {key!r} belongs to an earlier row that waits for its label", place=place)
         learner = self.learner
         known = len(x) > 0 and learner._core is not None and learner.n_features_in_ == len(x)
         try:
-            ticket = self.model._ask(key, x if known else dict(zip(names, x.tolist(), strict=False)), "predict_one")
+            ticket = self.model._ask(key, x if known else named, "predict_one")
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
         self._baselines.ask(key)

@@ -148,6 +148,7 @@ class Predictor:
     def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
         self.trained, self.rows, self.level = trained, rows, level
         self.count = 0
+        rows.encoder.close()
         self._first_ahead = trained.first_ahead
         self._recent = list(rows.encoder.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
@@ -199,6 +200,8 @@ class Predictor:
             return self._one_by_one(model, raw.table.to_pylist(), block)
         X, names = self._matrix(block), [*(model._names or ())]
         rows: list[Any] = list(X) if self.trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
+        if self.trained.known is not None and len(block.names) > self.trained.width:  # from rows without a label, say
+            rows = [block.row(place, len(block.names)) for place in range(len(block))]
         return self._one_by_one(model, rows, block)
 
     def _matrix(self, block: Block) -> Array:

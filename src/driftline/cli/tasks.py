@@ -211,7 +211,7 @@ class Forecasting(Task):
         if len(names) != len(model._names or ()):
             model._grow(names, self._known(len(names)))
         try:
-            return model._learn(X, y, names, self.level, "Forecaster", block.start + first)
+            return model._learn(X, y, names, self.level, "Forecaster", block.start + first, block.averages)
         except REFUSED as error:
             raise DataError(str(error), place=f"from {block.place(first)} on", row=block.start + first) from error
 

@@ -15,6 +15,7 @@ from driftline.tables import cells, inputs, kinds
 from driftline.tables.cells import Given
 from driftline.tables.encoder import Growth
 from driftline.tables.inputs import Array, FrameTable, Name
+from driftline.tables.unseen import Averages
 
 
 def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:
@@ -34,10 +35,11 @@ class Encoded:
     Args:
         intake: turns columns into features.
         ahead: the columns known ahead; None for all.
+        averages: what stands for categories that some model has not learned; see :class:`driftline.tables.unseen.Row`.
     """
 
-    def __init__(self, intake: Intake, ahead: list[Name] | None) -> None:
-        self.intake, self.ahead = intake, ahead
+    def __init__(self, intake: Intake, ahead: list[Name] | None, averages: Averages | None = None) -> None:
+        self.intake, self.ahead, self.averages = intake, ahead, averages or {}
 
     @classmethod
     def begin(cls, features: Sequence[Name], known: Sequence[Any] | None, columns: list[Name], where: str) -> Self:
@@ -57,7 +59,11 @@ class Encoded:
 
     def copy(self) -> Encoded:
         """A copy that learns on its own."""
-        return Encoded(self.intake.copy(), self.ahead)
+        return Encoded(self.intake.copy(), self.ahead, {**self.averages})
+
+    def settle(self, names: set[Name]) -> None:
+        """Drops the averages of features that all models have learned."""
+        self.averages = {name: average for name, average in self.averages.items() if name not in names}
 
     def known(self) -> list[Name] | None:
         """The features that are known ahead; None for all."""
@@ -71,7 +77,9 @@ class Encoded:
         columns = list(self.intake.columns)
         if columns and set(columns) != set(given):
             raise ValueError(other_names(where, columns, list(given)))
-        return self.intake.table({name: given[name] for name in columns or given}, where, learned)
+        found = self.intake.table({name: given[name] for name in columns or given}, where, learned)
+        self.averages |= self.intake.new_averages()
+        return found
 
     def next_rows(self, X_next: Any, known: Known, last: Array, where: str) -> Array:
         """The next rows: their known values, and the last row's values for the others."""
@@ -96,12 +104,13 @@ class Encoded:
 
     def plain(self) -> dict[str, Any]:
         """The encoding as plain values."""
-        return {**self.intake.plain(), "ahead": self.ahead}
+        averages = [[name, [*average.items()]] for name, average in self.averages.items()]
+        return {**self.intake.plain(), "ahead": self.ahead, "averages": averages}
 
     @classmethod
     def restored(cls, state: dict[str, Any], names: list[Name] | None) -> Self:
         """Restores the result of :meth:`plain`; raises ModelFileError if it does not match the features."""
-        return cls(read(state, names, fill=False), state["ahead"])
+        return cls(read(state, names, fill=False), state["ahead"], {name: dict(items) for name, items in state["averages"]})
 
 
 def columns_of(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:

@@ -85,6 +85,6 @@ class ForecastRun:
 def _mean(values: Array) -> Array:
     known = np.isfinite(values)
     counts = known.sum(axis=0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         means: Array = np.where(counts, np.where(known, values, 0.0).sum(axis=0) / counts, np.nan)
     return means

@@ -27,6 +27,7 @@ from driftline.tables import inputs
 from driftline.tables.cells import Given
 from driftline.tables.encoder import spans
 from driftline.tables.inputs import Array, Name
+from driftline.tables.unseen import Averages
 
 _STEPS = whole(1, 10_000)
 
@@ -160,7 +161,9 @@ class Forecaster(model_file.Saved):
             known = encoded.known()
             self._grow_alone(names, None if known is None else [name for name in known if name in names])
             begin = None if start is None else start + first
-            parts.append(self._learn_rows(X[first:last, :width], y[first:last], names, level, where, begin))
+            rows = X[first:last, :width], y[first:last]
+            parts.append(self._learn_rows(*rows, names, level, where, begin, encoded.averages))
+        encoded.settle(self._learned_names())
         return joined(parts)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
@@ -170,25 +173,40 @@ class Forecaster(model_file.Saved):
             self._undo.forget()
 
     def _grow_alone(self, names: list[Name], known: Sequence[Name] | None) -> None:
-        for model in self._models:
-            if model._core is not None and model._core.features < len(names) and model.missing != FILL:
-                model._meet(np.zeros(len(names)), names)
         self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
         self._names, self._known = names, Known(known)
         self._known.check(len(names), names, "Forecaster")
         self._ready = [None] * self._steps
 
+    def _learned_names(self) -> set[Name]:
+        """The features that the models of all steps have learned."""
+        return set.intersection(*(set(model._names or ()) for model in self._models))
+
     def _learn(
-        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
+        self,
+        rows: Array,
+        y: Array,
+        names: list[Name] | None,
+        level: float | None,
+        where: str,
+        start: int | None,
+        averages: Averages | None = None,
     ) -> ForecastRun:
         """Forecasts and learns rows whose features and names match the earlier ones; an error changes nothing."""
         with self._guard.transaction(self._undo):
-            run = self._learn_rows(rows, y, names, level, where, start)
+            run = self._learn_rows(rows, y, names, level, where, start, averages)
             self._undo.forget()
         return run
 
     def _learn_rows(
-        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
+        self,
+        rows: Array,
+        y: Array,
+        names: list[Name] | None,
+        level: float | None,
+        where: str,
+        start: int | None,
+        averages: Averages | None = None,
     ) -> ForecastRun:
         place = None if level is None else levels.as_level(level, where)
         self._known.check(rows.shape[1], names, where)
@@ -206,15 +224,19 @@ class Forecaster(model_file.Saved):
             seen = self._known.seen(everything, first, ahead)
             begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
             informed = begin + _first_informed(model, seen[begin:], y[begin:], ahead, waiting)
-            out, waiting = late.run(
-                model, seen[begin:], y[begin:], ahead, waiting, undo=False,
-                level=place, names=names, where=where, start=None if start is None else start + begin,
-            )  # fmt: skip
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            earliest = min(max(begin, ahead - 1 - self._rows), len(rows))  # rows before it were due before the stream began
-            said[earliest:] = out.predictions[earliest - begin :]
-            if place is not None:
-                ends[:, earliest:] = out.lower[earliest - begin :], out.upper[earliest - begin :]
+            while begin < len(rows):  # a few rows at a time until the model has learned all features, then the rest
+                end = min(begin + ahead, len(rows)) if late.lacks(model, names) else len(rows)
+                out, waiting = late.run(
+                    model, seen[begin:end], y[begin:end], ahead, waiting, undo=False, averages=averages,
+                    level=place, names=names, where=where, start=None if start is None else start + begin,
+                )  # fmt: skip
+                said[begin:end] = out.predictions
+                if place is not None:
+                    ends[:, begin:end] = out.lower, out.upper
+                begin = end
+            early = slice(0, max(0, ahead - 1 - self._rows))  # rows that were due before the stream began
+            said[early], ends[:, early] = np.nan, np.nan
             return said, ends, informed, waiting
 
         numbers = range(self._steps)
@@ -260,7 +282,8 @@ class Forecaster(model_file.Saved):
 
         def step(number: int) -> tuple[float, float, float]:
             model = self._current(number, where)
-            ticket = model.ask(late.row_for(model, rows[number], self._names), number + 1)
+            averages = None if self._encoded is None else self._encoded.averages
+            ticket = model.ask(late.row_for(model, rows[number], self._names, averages), number + 1)
             return (ticket.prediction, *ticket.ends(place))
 
         predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T

@@ -146,6 +146,12 @@ class Pipeline(MetaLearner):
                 door.refuse_row(batch.x[row], label, batch.where, batch.number(row), batch.names)
         return super()._replay_block(batch, out)
 
+    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
+        core: _Pipeline = self._require_core("tell")
+        if core.members[0].missing == "skip" and not (ticket.parts and core.can_read(batch.x[0])):
+            return 1
+        return super()._tell_block(ticket, batch)
+
     def _operations(self, width: int) -> int:
         core: _Pipeline = self._require_core("run")
         return core.chain.outputs + core.members[0]._operations(core.chain.outputs + 1)
@@ -298,6 +304,11 @@ class _Pipeline(Composite):
         kept = x if self._hashing is None or parts is None else self._hashing.unhashed(x)
         return None if parts is None else parts[0].around(kept, self.mark, parts)
 
+    def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
+        """The learner's ticket, with the other row as transformed now."""
+        row = self._look(x, ahead=ticket.ahead)
+        return list(ticket.parts) if row is None else super().kept_parts(ticket, row)
+
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""
         inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False))
@@ -326,6 +337,10 @@ class _Pipeline(Composite):
         tell_each(self.members, [inner], batch)
         assert batch.y is not None
         self.chain.learn(float(batch.y[0]))
+
+    def can_read(self, row: Array) -> bool:
+        """Whether the transformed row stays in the range."""
+        return self.chain.look(row, unknown_allowed=False) is not None
 
     # Many rows.
 

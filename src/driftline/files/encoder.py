@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
+from driftline.tables.unseen import Averages, Row
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
 
@@ -35,6 +36,7 @@ class Block:
         width_before: number of features before the block's first row.
         times: (n,) values of the time column, in UTC if they have a zone; None if there is no such column.
         zone: time zone of the times, if they have one.
+        averages: what stands for a category that a model has not learned; see :class:`driftline.tables.unseen.Row`.
         start: the index of the first row in the file.
         place: describes where in the file a row of the block is.
         consumed: bytes of the file read so far, if known.
@@ -50,6 +52,11 @@ class Block:
     consumed: int | None = None
     width_before: int = 0
     zone: str | None = None
+    averages: Averages = field(default_factory=dict)
+
+    def row(self, place: int, width: int) -> Row:
+        """A row by the names of its first features, for a model that may not know all of them."""
+        return Row(zip(self.names, self.X[place, :width].tolist(), strict=False), self.averages)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -71,6 +78,7 @@ class Encoder(encoder.ColumnEncoder):
         self.options = options
         self.recent: list[float] = []  # the last times, dates in seconds
         self.backwards = 0  # rows whose time is before the previous row's
+        self.averages: Averages = {}  # of the categories' features; blocks share it
 
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
@@ -81,9 +89,16 @@ class Encoder(encoder.ColumnEncoder):
                 self.add(name, raw.kinds[name])
         values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
         X, growth = self.rows(values, len(raw.table))
+        self.averages |= self.new_averages()
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
-        return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone)
+        return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone, self.averages)
+
+    def close(self) -> None:
+        """Learns no more categories: from here on, rows are only predicted."""
+        for column in self.columns.values():
+            if isinstance(column, Categories):
+                column.closed = True
 
     @property
     def has_more_than_numbers(self) -> bool:
@@ -180,13 +195,15 @@ class Encoder(encoder.ColumnEncoder):
 
     def state(self) -> dict[str, Any]:
         """The state, as plain values."""
-        return super().state() | {"recent": self.recent, "backwards": self.backwards}
+        averages = [[name, average] for name, average in self.averages.items()]  # a list, since files sort mappings
+        return super().state() | {"recent": self.recent, "backwards": self.backwards, "averages": averages}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restores what :meth:`state` returned."""
         super().restore(state)
         self.recent = [float(time) for time in state["recent"]]
         self.backwards = int(state["backwards"])
+        self.averages = {name: dict(average) for name, average in state["averages"]}
 
 
 def as_classes(values: Any) -> Array:

@@ -136,12 +136,12 @@ class Follower:
         """Takes the rows singly, by name if the learner does not know all features."""
         skipped = self.model.n_skipped_
         predicted, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
-        names = block.names[: X.shape[1]]
+        width = X.shape[1]
         for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
             row = begin + place
             try:
-                known = self._knows(names)
-                ticket = self.model.ask(x if known else dict(zip(names, x.tolist(), strict=True)), self.delay + 1)
+                known = self._knows(block.names[:width])
+                ticket = self.model.ask(x if known else block.row(row, width), self.delay + 1)
                 predicted[place] = ticket.prediction
                 if self.level is not None:
                     ends[:, place] = ticket.interval(self.level)

@@ -240,7 +240,7 @@ class Rows:
         self.close()
 
     def blocks(self, rows: int) -> Iterator[tuple[Any, Array]]:
-        """Pairs (X, y) of at most ``rows`` rows for the evaluation; X is a list of mappings from names to numbers."""
+        """Pairs (X, y) of at most ``rows`` rows for the evaluation; X is a list of mappings, see :meth:`Block.row`."""
         if self.options.target is None:
             raise ValueError("open_rows: give target: the evaluation needs labels")
         for block in self:
@@ -248,8 +248,7 @@ class Rows:
             for begin, end, width in block.spans():
                 for first in range(begin, end, rows):
                     last = min(first + rows, end)
-                    values = block.X[first:last, :width].tolist()
-                    yield [dict(zip(block.names, row, strict=False)) for row in values], block.y[first:last]
+                    yield [block.row(place, width) for place in range(first, last)], block.y[first:last]
 
     def _check_names(self, names: list[str]) -> None:
         options = self.options

@@ -13,6 +13,7 @@ from driftline.tables.calendar import Times
 from driftline.tables.columns import CATEGORIES, LAST, Categories, Column, Numbers, Unknown
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
+from driftline.tables.unseen import Averages
 
 CACHED = 2**15  # numbers
 Growth = list[tuple[int, int]]  # (row, features from this row on)
@@ -85,6 +86,16 @@ class ColumnEncoder:
             self.names.append(feature)
             widths[row] = len(self.names)
         return list(widths.items())
+
+    def new_averages(self) -> Averages:
+        """What the categories that the last rows brought were the average of, before they were learned."""
+        found: Averages = {}
+        for name, column in self.columns.items():
+            if isinstance(column, Categories) and column.born:
+                names = {key: known for (own, key), known in zip(self.features, self.names, strict=True) if own == name}
+                for key, shares in column.born.items():
+                    found[names[key]] = {names[other]: share for other, share in shares.items()}
+        return found
 
     def state(self) -> dict[str, Any]:
         """The state, as plain values."""
