@@ -1,6 +1,7 @@
 """Calls that a fleet refuses, and that leave it unchanged."""
 
 import threading
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -244,3 +245,25 @@ def test_text_in_fixed_size_models_is_refused_with_advice_that_works(verb, argum
     fleet.learn_one(0, {"wind": 1.0}, 1.0)  # the refused call has not fixed the features
     dl.Fleet(dl.features.Hashing(64) | dl.RLS(), 2).learn_one(0, {"wind": 1.0, "shop": "north"}, 1.0)
     dl.Fleet(dl.Auto(), 2).run([0], pd.DataFrame({"wind": [1.0], "when": pd.to_datetime(["2024-01-01"])}), [1.0])
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(intercept=False), dl.Ridge(intercept=False)], ids=["RLS", "Ridge"])
+def test_tiny_labels_cause_no_numpy_warning(learner):
+    """An error beyond 1e308 times the largest label makes the quotient of both overflow."""
+    X, y = np.tile(np.eye(10), (6, 1)), np.full(60, 1e-227)
+    X[-1] = 1e308
+    with pytest.warns(dl.DriftlineWarning, match="predictions missed labels") as caught:
+        dl.Fleet(learner).run(["a"] * 60, X, y)
+    assert {warning.category for warning in caught} == {dl.DriftlineWarning}
+
+
+def test_a_warning_that_is_an_error_comes_after_the_call():
+    X, y = np.ones((60, 1)), np.full(60, 1e-227)
+    X[-1] = 1e200
+    fleet = dl.Fleet(dl.RLS())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(dl.DriftlineWarning, match="predictions missed labels") as caught:
+            fleet.run(["a"] * 60, X, y)
+    assert not hasattr(caught.value, "__notes__")
+    assert fleet["a"].n_seen_ == 60

@@ -87,7 +87,7 @@ class Comparison:
         """Standard deviations over the repetitions, (streams, learners); NaN if there is only one."""
         if self.repeats < 2:
             return np.full(self.seconds.shape[:2], np.nan)
-        with np.errstate(invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             deviations: Array = self.scores[self._metric(metric).name].std(axis=2, ddof=1)
         return deviations
 

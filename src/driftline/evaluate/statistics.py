@@ -79,7 +79,7 @@ def robustness(scores: Array, lower_is_better: bool) -> Array:
         worst = scores.max(axis=1, keepdims=True, initial=-np.inf, where=sound)
     else:
         worst = scores.min(axis=1, keepdims=True, initial=np.inf, where=sound)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ratio = worst / scores if lower_is_better else scores / worst
     ratio = np.where(sound, np.where(scores == worst, 1.0, ratio), 0.0)
     total: Array = ratio.sum(axis=0)

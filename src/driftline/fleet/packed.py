@@ -128,7 +128,6 @@ class Packed:
 
         try:
             call.replay(core, schedules, self.learner, self._model)
-            self._watch(core, rows)
             core.accept()
             accept(rows.table.rows)
         except BaseException as error:
@@ -136,6 +135,7 @@ class Packed:
                 accept(call.done)
                 error.add_note(f"{rows.where}: {call.done} of {rows.table.rows} rows were learned")
             raise
+        self._watch(core, rows)
         return call.answer()
 
     def _watch(self, core: Any, rows: CallRows) -> None:
@@ -147,7 +147,7 @@ class Packed:
         sums = dict(zip(self.learner._sum_names, core.state_part("sums").T, strict=True))
         if not len(sums["rows"]):
             return
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             worst = np.argmax(np.nan_to_num(np.sqrt(sums["largest_loss"]) / sums["largest_label"]))
         for place in (worst, np.argmax(sums["loss"])):
             if words := stability.far(self.learner, {name: float(values[place]) for name, values in sums.items()}):

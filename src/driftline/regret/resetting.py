@@ -64,7 +64,7 @@ class _Replay:
 
     @property
     def inverse(self) -> Array:
-        with np.errstate(divide="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):
             inverse: Array = 1 / self.thresholds
         return inverse
 
