@@ -7,7 +7,8 @@ import pickle
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -24,6 +25,7 @@ from tests.streams import (
     rotation,
     seeds,
     signs,
+    state_of,
     tables,
     weights_of,
     wild,
@@ -104,6 +106,7 @@ def test_run_equals_the_loop_on_rows_that_hypothesis_generates(name, X, y):
 
 @many
 @given(names, tables(40, 20), st.lists(st.integers(1, 39), max_size=6), st.sampled_from(["float64", "float32"]))
+@example("LASER", drifting(73, 11, 8), [8], "float64")
 def test_runs_of_the_parts_equal_one_run(name, table, cuts, dtype):
     X, y = of(name, table)
     whole, parts = EVERY[name](dtype=dtype), EVERY[name](dtype=dtype)
@@ -113,6 +116,21 @@ def test_runs_of_the_parts_equal_one_run(name, table, cuts, dtype):
     resets = [part.resets + piece[0] for part, piece in zip(found, pieces(y, cuts), strict=True)]
     np.testing.assert_array_equal(np.concatenate(resets), run.resets)
     assert_same_state(whole, parts)
+
+
+@pytest.mark.parametrize("name", sorted(EVERY))
+def test_reading_the_state_between_rows_changes_no_bit_however_far_apart_errors_lie(name):
+    """The state is read by code for the baseline, and rows are learned by code for this processor."""
+    for seed in range(6):
+        X, y = of(name, (drifting(seed, 80, 3)[0], 10.0 ** np.random.default_rng(seed).uniform(-8, 3, 80)))
+        if "WEMM" in name or "complement" in name:
+            X = X / 1e6
+        whole, parts = EVERY[name](), EVERY[name]()
+        whole.run(X, y)
+        for start in range(0, len(y), 5):
+            parts.run(X[start : start + 5], y[start : start + 5])
+            state_of(parts)
+        assert_same_state(whole, parts)
 
 
 @given(names, tables(20, 20), st.sampled_from(["C", "F", "strided", "float32"]))

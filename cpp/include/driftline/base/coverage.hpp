@@ -202,7 +202,8 @@ DRIFTLINE_ONCE inline void narrow_bins(Coverage& c) {
         fit_bins(c, c.first_key + (low << c.shift), c.first_key + (high << c.shift));
 }
 
-// Called after the given score was counted.
+// Called after the given score was counted, by the kernels or by whoever asks for an interval or the state. The result must
+// not depend on which instruction set that code is compiled for, so sums of products are rounded once, explicitly.
 DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     const std::uint32_t zeros = c.weight_of_zeros;
     std::uint32_t total = zeros;
@@ -218,12 +219,12 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
             walk.reach(whole > zeros ? whole : zeros + 1);
             low[k] = edge_of_bin(c, walk.bin);
             high[k] = edge_of_bin(c, walk.bin + 1);
-            within[k] = at_least(0, wanted - walk.below) / c.weight[walk.bin];
+            within[k] = at_least(0, std::fma(levels[k], total, -static_cast<double>(walk.below))) / c.weight[walk.bin];
             lowest = k == 0 ? walk.bin : lowest;
         }
         for (Index k = 0; k < level_count; ++k) {
             const double factor = c.base[k] > 0 ? c.bound[k] / c.base[k] : 1;
-            c.base[k] = low[k] + (high[k] - low[k]) * within[k];
+            c.base[k] = std::fma(high[k] - low[k], within[k], low[k]);
             c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
         }
     }
