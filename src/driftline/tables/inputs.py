@@ -53,7 +53,7 @@ def named(x: Any) -> Any:
     Labels are names if all of them are text, or if a value is text or a time: such columns need names.
     """
     if is_sparse(x):
-        return x.tocsr() if isinstance(x, Mapping) else x  # the format "dok" is both
+        return x if x.format != "dok" else x.tocsr()  # which is a dict too
     if not hasattr(type(x), "to_dict") or not hasattr(x, "index") or not hasattr(x.index, "__iter__") or x.ndim != 1:
         return x
     return x.to_dict() if all(isinstance(name, str) for name in x.index) or any(map(kinds.is_special, x)) else x
