@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo pictures test wheels test-native test-spark attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean test-services
 
 help:  ## this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
 demo: $(VENV)/core  ## run the main commands on a drifting stream, and compare learners; output goes to demo/
 	$(BIN)/driftline demo
@@ -67,7 +67,7 @@ bench: .venv-peers/ready  ## speed, memory, endurance and accuracy compared with
 bench-capymoa: .venv-capymoa/ready  ## the cost of a row in CapyMOA, which needs Java 17 or later
 	.venv-capymoa/bin/python -m benchmarks capymoa_rows
 
-bench-quick: .venv-peers/ready  ## the same in a few minutes
+bench-quick: .venv-peers/ready  ## the benchmarks of `make bench` in a few minutes
 	.venv-peers/bin/python -m benchmarks --quick
 
 bench-auto: $(VENV)/core  ## Auto compared with the best learner in hindsight on generated streams; minutes, less once build/hindsight exists

@@ -9,7 +9,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from tests.test_report.browser import Browser
 
-WIDTH, HEIGHT = 1240, 1632
+WIDTH, HEIGHT = 1240, 1608
 FONTS = """
 ["--serif", "--sans"].map((name) => {
   const pen = new OffscreenCanvas(1, 1).getContext("2d");

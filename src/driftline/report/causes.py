@@ -141,7 +141,8 @@ def _within(facts: Facts, record: AlarmRecord) -> list[str]:
         row, expert = np.unravel_index(np.abs(changes).argmax(), changes.shape)
         if abs(changes[row, expert]) >= SHIFTED:
             shares = (words.share(float(trajectory.shares[place, expert])) for place in (before, after[row]))
-            found.append(f"weight of {trajectory.experts[expert]} {' → '.join(shares)}")
+            change = " → ".join(shares).replace(" ", words.FIXED_SPACE)
+            found.append(f"weight of {trajectory.experts[expert]} {change}")
     return found
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 DAY = 86_400.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MINUS = "\N{MINUS SIGN}"
+FIXED_SPACE = "\N{NO-BREAK SPACE}"  # where a line must not end
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _LARGE = ((1e15, "quadrillion"), (1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 _UNITS = ((365.25 * DAY, "year"), (30.44 * DAY, "month"), (DAY, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
