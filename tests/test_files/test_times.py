@@ -236,12 +236,15 @@ def test_a_number_with_separators_is_not_reported_as_missing(tmp_path, target, m
         ["1.234.567,5", "2.345.678,1"],
         ["3,5", "4,25"],
         ["12 €", "x"],
+        ["−2", "−0.5"],
+        ["3٫5", "x"],
+        ["1,128", "903", "unknown", "2"],
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
 def test_numbers_with_marks_do_not_become_categories(tmp_path, written, name):
     """The files are separated by commas, and only an input has such marks."""
-    path = write(pa.table({"price": [*written, written[0]], "load": np.arange(3.0)}), tmp_path / name)
+    path = write(pa.table({"price": [*written, written[0]], "load": np.arange(len(written) + 1.0)}), tmp_path / name)
     with pytest.raises(DataError, match="looks like a number: write it without marks"):
         block_of(path)
     assert block_of(path, text=["price"]).names == [f"price={text}" for text in written]

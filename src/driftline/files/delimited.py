@@ -24,6 +24,7 @@ from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import (
     FINE_DECIMALS,
     LIKE_NUMBERS,
+    NUMERIC,
     WITHOUT_MARKS,
     TextColumn,
     as_written,
@@ -34,7 +35,6 @@ from driftline.files.written_times import (
 from driftline.tables.kinds import NUMBER, TEXT, TIMESTAMP, TRUTH
 
 DELIMITERS = (",", ";", "\t", "|")
-NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$"
 PATTERNS = {
     NUMBER: NUMERIC,

@@ -34,7 +34,7 @@ NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
 OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
 WITH_OFFSET = "times with an offset"
 EXAMPLE, LIKE_EXAMPLE = "%d.%m.%Y %H:%M", "or similar, to say how times are written"
-WITHOUT_MARKS = "write it without marks for thousands, money or percent, and with the digits 0 to 9"
+WITHOUT_MARKS = "write it without marks for thousands, money or percent, and with the digits 0 to 9 and - for minus"
 SAMPLE = 200  # texts that a layout must fit before all are checked
 _MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 LIKE_TIMES = (
@@ -46,8 +46,10 @@ LIKE_TIMES = (
 )
 
 OTHER_DIGITS = r"[\x{660}-\x{669}\x{6f0}-\x{6f9}\x{966}-\x{96f}\x{9e6}-\x{9ef}\x{ff10}-\x{ff19}]"
-LIKE_NUMBERS = (  # with currency, percent or thousands marks, a decimal comma, or other digits than 0 to 9
+NUMERIC = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+LIKE_NUMBERS = (  # with marks of currency, percent or thousands, a decimal comma, or other signs or digits than ASCII's
     r"^\s*[+-]?("
+    r"\x{2212}\s*[\d.]+|\d+\x{66b}\d+|"
     r"[$€£¥]\s*[+-]?\d[\d,.' ]*|\d[\d,.' ]*\s*[%‰$€£¥]|"
     r"\d{1,3}([,' \x{a0}]\d{3})+([.,]\d+)?|\d{1,3}(\.\d{3}){2,}(,\d+)?|\d+,\d+|"
     rf"(\d|{OTHER_DIGITS})*{OTHER_DIGITS}(\d|{OTHER_DIGITS}|[.,\x{{66b}}\x{{66c}}])*"
@@ -238,7 +240,7 @@ class TextColumn:
 
     def _check_numbers(self, known: Any) -> None:
         """Refuses decorated numbers as categories, because each would be a separate category."""
-        if share_of(known, LIKE_NUMBERS) > 0.5:
+        if share_of(known, LIKE_NUMBERS) and share_of(known, f"{LIKE_NUMBERS}|{NUMERIC}") > 0.5:
             row = pc.fill_null(pc.match_substring_regex(self.texts, LIKE_NUMBERS), False).to_pylist().index(True)
             raise self._wrong(f"{self.texts[row].as_py()!r} looks like a number: {WITHOUT_MARKS}", row)
 
