@@ -4,6 +4,7 @@ import collections
 import types
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import driftline as dl
@@ -179,12 +180,12 @@ def test_a_key_cannot_use_the_model_while_it_is_looked_up(model):
 
 
 @pytest.mark.parametrize("more", [{}, {"where": "north"}])
-@pytest.mark.parametrize("nan", [float("nan"), np.float64("nan")])
-def test_nan_is_no_name(more, nan):
-    """It equals no other, so that every row would bring a new feature."""
+@pytest.mark.parametrize("nan", [float("nan"), np.float64("nan"), np.datetime64("NaT"), pd.NA])
+def test_a_missing_value_is_no_name(more, nan):
+    """NaN equals no other, so that every row would bring a new feature, and NA cannot be compared."""
     model = dl.RLS()
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"RLS\.learn_one: x has the name .*nan.*, which equals no other"):
+        with pytest.raises(ValueError, match=r"RLS\.learn_one: x has the name .*(nan|NaT|NA).*, which equals no other"):
             model.learn_one({"a": 1.0, nan: 2.0, **more}, 1.0)
         model.learn_one({"a": 1.0, **more}, 1.0)
     assert model.n_features_in_ == 1 + len(more)

@@ -330,3 +330,12 @@ def test_an_exported_state_with_impossible_shares_is_refused():
         state["core"]["shares"][:] = bad
         with pytest.raises(ValueError, match="shares are out of range"):
             model.__setstate__(state)
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto(), dl.NLMS()])
+def test_sparse_labels_and_weights_are_refused_with_the_remedy(learner):
+    X, y = np.arange(6.0)[:, None], sp.csr_array(np.arange(6.0)[:, None] % 2)
+    with pytest.raises(ValueError, match=r"run: y is a sparse matrix; give y\.toarray\(\)\.ravel\(\)"):
+        learner.clone().run(X, y)
+    with pytest.raises(ValueError, match=r"run: sample_weight is a sparse matrix; give sample_weight\.toarray"):
+        learner.clone().run(X, y.toarray().ravel(), sample_weight=y)

@@ -61,6 +61,8 @@ def named(x: Any) -> Any:
 
 def as_array(values: Any, where: str, what: str) -> Array:
     """Converts whatever NumPy can read; masked values become missing."""
+    if is_sparse(values):
+        raise ValueError(f"{where}: {what} is a sparse matrix; give {what}.toarray().ravel()")
     try:
         if isinstance(values, np.ma.MaskedArray):
             return np.ma.filled(values.astype(np.float64), np.nan)
@@ -327,9 +329,9 @@ def refuse_rows(x: Any, where: str) -> Any:
 
 
 def as_names(names: Iterable[Name], where: str) -> Iterable[Name]:
-    """Names of features; raises ValueError for NaN, which would be a new name in every row."""
+    """Names of features; raises ValueError for NaN and the like, which would be a new name in every row."""
     for name in names:
-        if name != name:
+        if name is not None and kinds.is_missing(name):
             raise ValueError(f"{where}: x has the name {name!r}, which equals no other; give text, or leave the feature out")
     return names
 
