@@ -49,23 +49,52 @@ def test_the_loss_exceeds_corollary_1_as_printed():
     assert repaired.observed < repaired.value
 
 
-def test_the_loss_exceeds_corollary_2_with_the_printed_constant():
-    """Even with the corrected count of intervals: 19 intervals without loss or regret, then one like the counterexample."""
-    noise, q, high = 1e5, 2.0, 30.0
-    idle, down, up = 19_000_019, 1_880_000, 120_001
+def after_idle_intervals(noise: float, q: float, idle: int, down: int, up: int, high: float) -> tuple[float, int]:
+    """The regret after intervals without loss and one like the counterexample, and the number of resets."""
     learner, loss, chunk = dl.ARCOR(noise=noise, radius=1.0, schedule=q, intercept=False), 0.0, 1_000_000
     for label, rows in ((0.0, idle), (-1.0, down), (high, up)):
         for start in range(0, rows, chunk):
             count = min(chunk, rows - start)
             loss += learner.run(np.tile([1.0, 0.0], (count, 1)), np.full(count, label)).losses.sum()
-    assert learner.certificate().events == {"resets": 20}
+    return loss - down - up * (high - 0.8) ** 2, learner.certificate().events["resets"]
+
+
+def test_the_loss_exceeds_corollary_2_as_printed():
+    noise, q, high = 0.5, 8.0, 11.0
+    idle, down, up = 48_416, 120_000, 19_969
+    grown, resets = after_idle_intervals(noise, q, idle, down, up, high)
+    assert resets == 6
     T = idle + down + up
-    other, m = down + up * (high - 0.8) ** 2, 1 + (q * T / noise) ** (1 / q)
+    m = (q * (T + 1) + 1) ** (1 / q)
+    logarithm = 2 * (1 + high**2) * 2 * m * math.log1p(T / (noise * 2))  # with n = 1, for which it is largest
+    assert grown > 1.01 * (logarithm + noise + 2 * noise * (m ** (q - 1) + 1) * math.sqrt(0.8))
+
+
+def test_the_loss_exceeds_corollary_2_with_the_corrected_count_and_the_printed_constant():
+    noise, q, high = 1e5, 2.0, 30.0
+    idle, down, up = 19_000_019, 1_880_000, 120_001
+    grown, resets = after_idle_intervals(noise, q, idle, down, up, high)
+    assert resets == 20
+    T = idle + down + up
+    m = 1 + (q * T / noise) ** (1 / q)
     logarithm = 2 * (1 + high**2) * 2 * m * math.log1p(T / (m * noise * 2))
     length = math.sqrt(0.8)
-    assert loss - other > logarithm + noise + 2 * noise * (m ** (q - 1) + 1) * length
+    assert grown > logarithm + noise + 2 * noise * (m ** (q - 1) + 1) * length
     repaired = SHARP * length + 0.75 * min(1.0, 2 * length)
-    assert loss - other < logarithm + noise + noise * (m ** (q - 1) + 1) * repaired
+    assert grown < logarithm + noise + noise * (m ** (q - 1) + 1) * repaired
+
+
+def test_the_printed_bound_holds_until_the_reset_and_fails_for_thousands_of_rows_after_it():
+    learner, X, y, u = counterexample()
+    before = regret.arcor_theorem_1(learner, X[:-1], y[:-1], u[:-1], constant="printed")
+    assert before.observed < before.value
+    assert before.terms["noise u_T' S_T^-1 u_T"] == pytest.approx(NOISE + DOWN * 0.8**2 + (UP - 1) * 0.8**2)
+    more = 8000
+    labels = np.append(y, np.full(more, 0.8))
+    after = regret.arcor_theorem_1(
+        learner, np.vstack([X, X[:more]]), labels, np.vstack([u, np.tile(u[-1], (more, 1))]), constant="printed"
+    )
+    assert after.observed > after.value
 
 
 def test_the_printed_bound_does_not_apply_and_says_why():
