@@ -115,6 +115,43 @@ def test_the_bound_with_confidence_states_its_conditions():
     for bad in (0.0, 1.0, -1.0, "0.05"):
         with pytest.raises(ValueError, match=r"online_to_batch: confidence must be in \(0, 1\), got"):
             regret.online_to_batch(learner, X, y, confidence=bad)
-    diverging = regret.online_to_batch(dl.LMS(rate=5.0, intercept=False), np.ones((3000, 1)), np.ones(3000), confidence=0.05)
-    assert diverging.value == np.inf
-    assert not diverging.applies
+    for rows in (300, 600, 3000):  # weights of 10^180, of 10^360, and beyond the range
+        X, y = np.ones((rows, 1)), np.ones(rows)
+        diverging = regret.online_to_batch(dl.LMS(rate=5.0, intercept=False), X, y, confidence=0.05)
+        assert diverging.value == np.inf
+        assert not diverging.applies
+
+
+def test_the_deviation_scales_with_the_squared_labels_down_to_the_smallest():
+    X, y = sample(np.random.default_rng(7), 30)
+    learner = dl.LMS(rate=0.3, intercept=False)
+    whole = regret.online_to_batch(learner, X, y, np.zeros(3), confidence=0.05).terms["deviation"]
+    for scale in (2.0**-500, 2.0**-545):  # the square of the latter is 0
+        small = regret.online_to_batch(learner, X, scale * y, np.zeros(3), confidence=0.05).terms["deviation"]
+        assert small == scale**2 * whole
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, "1"])
+def test_bounds_on_inputs_labels_noise_and_drift_are_validated(bad):
+    X, y = sample(np.random.default_rng(8), 30)
+    lms, laser, u = (
+        dl.LMS(rate=0.1, intercept=False),
+        dl.LASER(ridge=1.0, drift_cost=10.0, intercept=False),
+        np.zeros((30, 3)),
+    )
+    sparse = {"forget_rate": 0.1, "prior": 1.0, "rip": 0.1}
+    calls = {
+        "lms: norm": lambda: regret.lms(lms, X, y, norm=bad),
+        "online_to_batch: norm": lambda: regret.online_to_batch(lms, X, y, norm=bad),
+        "online_to_batch: label": lambda: regret.online_to_batch(lms, X, y, confidence=0.1, label=bad),
+        "aar: label": lambda: regret.aar(dl.AAR(intercept=False), X, y, label=bad),
+        "laser_theorem_12: label": lambda: regret.laser_theorem_12(laser, X, y, label=bad),
+        "laser_corollary_16: norm": lambda: regret.laser_corollary_16(laser, X, y, norm=bad),
+        "dfop_theorem_1: noise": lambda: regret.dfop_theorem_1(dl.DFOP(intercept=False), X, y, u, noise=bad),
+        "dfop_theorem_1: drift": lambda: regret.dfop_theorem_1(dl.DFOP(intercept=False), X, y, u, drift=bad),
+        "sparse_dfop_theorem_2: noise": lambda: regret.sparse_dfop_theorem_2(X, y, u, np.eye(3), **sparse, noise=bad),
+        "sparse_dfop_theorem_2: rip": lambda: regret.sparse_dfop_theorem_2(X, y, u, np.eye(3), **{**sparse, "rip": bad}),
+    }
+    for words, call in calls.items():
+        with pytest.raises(ValueError, match=f"^{words} must be in "):
+            call()

@@ -10,7 +10,7 @@ import numpy as np
 from driftline.linear import LASER
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_sequence, drift
-from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
+from driftline.regret.rows import as_path, as_rows, at_most, expect, given, largest_label, largest_norm, losses_of, replay
 from driftline.tables.inputs import Array
 
 
@@ -92,7 +92,7 @@ def laser_corollary_16(
     """
     rows, labels, Y, conditions = _prepare(learner, X, y, label, "laser_corollary_16")
     largest = largest_norm(rows)
-    bound = largest if norm is None else float(norm)
+    bound = given(norm, "laser_corollary_16", "norm", largest)
     if norm is not None:
         conditions[f"every input's norm is at most {bound:g}"] = at_most(largest, bound)
     b, c, (T, d) = learner.ridge, learner.drift_cost, rows.shape
@@ -129,7 +129,7 @@ def _prepare(learner: LASER, X: Any, y: Any, label: float | None, where: str) ->
     expect(learner, LASER, where)
     rows, labels = as_rows(X, y, where, learner.intercept)
     largest = largest_label(labels)
-    Y = largest if label is None else float(label)
+    Y = given(label, where, "label", largest)
     conditions = {_in_order(learner): learner.ridge < learner.drift_cost}
     if label is not None:
         conditions[f"every label lies within {Y:g}"] = largest <= Y

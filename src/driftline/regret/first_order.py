@@ -12,7 +12,7 @@ from driftline.errors import DivergenceError
 from driftline.linear import LMS
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
-from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, losses_of, replay
+from driftline.regret.rows import as_fixed, as_rows, at_most, expect, given, largest_label, largest_norm, losses_of, replay
 from driftline.tables.inputs import Array
 
 _MEANS = "the risks are means over the rows given"
@@ -37,7 +37,7 @@ def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = Non
     """
     expect(learner, LMS, "lms")
     rows, labels = as_rows(X, y, "lms", learner.intercept)
-    rate, share, conditions = _rate_conditions(learner, rows, norm)
+    rate, share, conditions = _rate_conditions(learner, rows, norm, "lms")
     fixed = _best(rows, labels, rate, share, 1.0) if u is None else as_fixed(u, rows, "lms")
     try:
         observed = float(replay(learner, X, y)[1].losses.sum())
@@ -95,7 +95,7 @@ def online_to_batch(
     judged, truths = rows, labels
     if holdout is not None:
         judged, truths = as_rows(*holdout, "online_to_batch", learner.intercept)
-    rate, share, conditions = _rate_conditions(learner, np.vstack([rows, judged]), norm)
+    rate, share, conditions = _rate_conditions(learner, np.vstack([rows, judged]), norm, "online_to_batch")
     m = len(labels)
     weights = _predicting(learner, X, y) if holdout is not None or confidence is not None else None
     observed = None
@@ -114,9 +114,9 @@ def online_to_batch(
         limits: tuple[str, ...] = ("the bound is on the expectation over samples; one sample may exceed it", _MEANS)
     else:
         statement = f"risk of the averaged weights of LMS, with probability {1 - confidence:g}"
-        largest = largest_norm(np.vstack([rows, judged])) if norm is None else float(norm)
+        largest = given(norm, "online_to_batch", "norm", largest_norm(np.vstack([rows, judged])))
         most = max(largest_label(labels), largest_label(truths))
-        Y = most if label is None else float(label)
+        Y = given(label, "online_to_batch", "label", most)
         if label is not None:
             conditions[f"every label lies within {Y:g}"] = most <= Y
         terms["deviation"] = math.inf if weights is None else _deviation(weights, largest, Y, m, confidence)
@@ -140,14 +140,16 @@ def _deviation(weights: Array, norm: float, label: float, m: int, confidence: fl
     """How far the mean risk of the weights may exceed their mean loss."""
     if label == 0:  # then all weights are 0, and so is the risk
         return 0.0
-    largest = (float(np.linalg.norm(weights, axis=1).max()) * norm + label) ** 2
-    k = max(0, math.ceil(math.log2(largest / (4 * label * label))))
+    doubles = 2 * math.log2(float(np.hypot.reduce(weights, axis=1, initial=0.0).max()) * norm / (2 * label) + 0.5)
+    if not doubles <= 1000:  # only if a condition fails
+        return math.inf
+    k = max(0, math.ceil(doubles))
     return 4 * label * label * 2.0**k * math.sqrt(math.log((k + 1) * (k + 2) / confidence) / (2 * m))
 
 
-def _rate_conditions(learner: LMS, rows: Array, norm: float | None) -> tuple[float, float, dict[str, bool]]:
+def _rate_conditions(learner: LMS, rows: Array, norm: float | None, where: str) -> tuple[float, float, dict[str, bool]]:
     largest = largest_norm(rows)
-    X = largest if norm is None else float(norm)
+    X = given(norm, where, "norm", largest)
     share = 1 - learner.rate * X * X
     conditions = {
         f"rate * X^2 < 1: {learner.rate:g} * {X * X:g}": share > 0,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.rules import NOT_NEGATIVE
 from driftline.base.run import Run
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
@@ -88,6 +89,11 @@ def at_most(value: float, limit: float) -> bool:
 def largest_label(labels: Array) -> float:
     """The largest absolute label."""
     return float(np.abs(labels).max())
+
+
+def given(value: float | None, where: str, name: str, largest: float) -> float:
+    """A quantity's bound that the caller may give, or the largest that was found."""
+    return largest if value is None else float(NOT_NEGATIVE.require(where, name, value))
 
 
 def log_det(rows: Array, ridge: float) -> float:

@@ -12,7 +12,18 @@ from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top,
 from driftline.linear import AAR, ARCOR, AROWR
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
-from driftline.regret.rows import as_fixed, as_rows, at_most, expect, largest_label, largest_norm, log_det, losses_of, replay
+from driftline.regret.rows import (
+    as_fixed,
+    as_rows,
+    at_most,
+    expect,
+    given,
+    largest_label,
+    largest_norm,
+    log_det,
+    losses_of,
+    replay,
+)
 from driftline.tables.inputs import Array
 
 
@@ -37,7 +48,7 @@ def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = No
     rows, labels = as_rows(X, y, "aar", learner.intercept)
     fixed = _fixed(u, rows, labels, learner.ridge, "aar")
     largest = largest_label(labels)
-    Y = largest if label is None else float(label)
+    Y = given(label, "aar", "label", largest)
     conditions = {}
     if label is not None:
         conditions[f"every label lies within {Y:g}"] = largest <= Y

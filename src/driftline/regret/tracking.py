@@ -12,7 +12,7 @@ from driftline.base.rules import COUNT, PROBABILITY, is_sequence, number
 from driftline.linear import DFOP
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.regret.bound import Bound
-from driftline.regret.rows import as_path, as_rows, expect, largest_norm, replay
+from driftline.regret.rows import as_path, as_rows, expect, given, largest_norm, replay
 from driftline.tables.inputs import Array
 
 _MODEL = (
@@ -163,7 +163,6 @@ def dfop_recovered(
     """
     where = "dfop_recovered"
     COUNT.require(where, "sparsity", sparsity)
-    number(ge=0, lt=1).require(where, "rip", rip)
     at = _project(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, where)
     M, D = at.matrix, at.matrix.shape[1]
     shortest = basis_pursuit(lambda chosen: M[:, chosen].T.ravel(), lambda v: M.T @ v, at.compressed, D)
@@ -215,6 +214,7 @@ def _project(
     M = np.asarray(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[1] != rows.shape[1]:
         raise ValueError(f"{where}: matrix must have the shape (d, {rows.shape[1]}), got {M.shape}")
+    number(ge=0, lt=1).require(where, "rip", rip)
     t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
     learner = DFOP(forget_rate=mu, prior=prior, intercept=False)
     projected, R0 = rows @ M.T, 1 / prior
@@ -255,9 +255,8 @@ def _model(
         raise ValueError(f"{where}: X must have at least 2 rows, got {len(labels)}")
     PROBABILITY.require(where, "delta", delta)
     errors = labels[:t] - np.einsum("td,td->t", rows[:t], path[:t])
-    sigma = float(np.abs(errors).max()) if noise is None else float(noise)
-    gamma = float(np.linalg.norm(np.diff(path, axis=0), axis=1).max()) if drift is None else float(drift)
-    return t, sigma, gamma
+    sigma = given(noise, where, "noise", float(np.abs(errors).max()))
+    return t, sigma, given(drift, where, "drift", largest_norm(np.diff(path, axis=0)))
 
 
 def _constant_rate(learner: DFOP, where: str) -> float:
