@@ -78,3 +78,13 @@ def test_a_weight_multiplies_the_gradient_and_the_information(weight):
     A = 2.0 + weight * g * g
     assert model.covariance_[0, 0] == pytest.approx(1 / A)
     assert model.coef_[0] == pytest.approx(-weight * g / (0.2 * A))
+
+
+def test_rows_whose_noise_is_beyond_the_range_of_float32_are_counted():
+    """Errors of 10^30 ask for a noise of 10^-61, and for an S whose products with rows would be 0 in float32."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(50, 3)), 1e30 * rng.normal(size=50)
+    for dtype, events in (("float64", {}), ("float32", {"saturated": 50})):
+        model = dl.OnlineNewton(concavity=0.5, ridge=1.0, intercept=False, dtype=dtype)
+        model.run(X, y)
+        assert model.certificate().events == events

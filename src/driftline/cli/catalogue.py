@@ -24,17 +24,18 @@ def show(name: str | None, as_json: bool) -> None:
     elif name is not None:
         typer.echo("\n".join(_in_words(name, known[name], full=True)))
     else:
+        width = max(map(len, chosen))
         for each, cls in chosen.items():
-            typer.echo("\n".join(_in_words(each, cls, full=False)))
+            typer.echo("\n".join(_in_words(each, cls, full=False, width=width)))
 
 
-def _in_words(name: str, cls: type[Learner], full: bool) -> list[str]:
+def _in_words(name: str, cls: type[Learner], full: bool, width: int = 0) -> list[str]:
     what, cost = registry.summary_of(cls)
     own = {key: param for key, param in cls._params.items() if full or key not in Learner._params}
-    lines = [f"{name:12} {cls.__name__}: {what}. Cost of a row: {cost}."]
+    lines = [f"{name:{width}} {cls.__name__}: {what}. Cost of a row: {cost}."]
     if not full:
         shown = ", ".join(f"{key}={param.default!r}" for key, param in own.items())
-        return [*lines, *([f"{'':12} {shown}"] if shown else [])]
+        return [*lines, *([f"{'':{width}} {shown}"] if shown else [])]
     meanings = docstrings.meanings_of(cls)
     for key, param in own.items():
         lines += ["", f"  {key:14} default {param.default!r}; {param.rule.words}"]

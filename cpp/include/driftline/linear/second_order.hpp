@@ -102,11 +102,13 @@ struct LabelUpdate {
 };
 // The H-infinity filter and the Online Newton Step learn a row as if its label were farther from the prediction; the latter
 // also gives it the noise 1/(4 error^2) instead of 1.
-DRIFTLINE_INLINE LabelUpdate turned(const Policy& policy, const View& view, LabelUpdate change) {
+template <class T> DRIFTLINE_INLINE LabelUpdate turned(const Policy& policy, View& view, LabelUpdate change) {
     if (policy.robustness > 0) {
         change.error = at_most(at_least(-DBL_MAX, change.error / (1 - policy.robustness)), DBL_MAX);
     } else if (std::fabs(change.error) > 1e-70) {
-        change.rho = at_most(at_least(1e-300, change.rho / (4 * change.error * change.error)), largest_noise);
+        const double noise = change.rho / (4 * change.error * change.error);
+        change.rho = at_most(at_least(smallest_noise<T>, noise), largest_noise);
+        view.held |= noise < smallest_noise<T>; // more is as good as no information
         change.error = 1 / (2 * policy.concavity * change.error);
     } else {
         change.rho = largest_noise;
@@ -117,13 +119,13 @@ DRIFTLINE_INLINE LabelUpdate turned(const Policy& policy, const View& view, Labe
     return change;
 }
 template <class T>
-DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, const View& view, Extras extras, double y, double rho) {
+DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, View& view, Extras extras, double y, double rho) {
     double error = y - view.f;
     if (std::fabs(error) > DBL_MAX) [[unlikely]]
         error = std::copysign(DBL_MAX, error);
     const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
     const LabelUpdate change = {shown, rho, error, error * view.scale / (rho + view.s), y, rho};
-    return m.policy.turns_labels() ? turned(m.policy, view, change) : change;
+    return m.policy.turns_labels() ? turned<T>(m.policy, view, change) : change;
 }
 
 // The noise of a row that was looked at.
