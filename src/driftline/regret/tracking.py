@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base.rules import COUNT, PROBABILITY, is_sequence, number
+from driftline.base.rules import COUNT, POSITIVE, PROBABILITY, is_sequence, number
 from driftline.linear import DFOP
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.regret.bound import Bound
@@ -214,6 +214,8 @@ def _project(
     M = np.asarray(matrix, dtype=np.float64)
     if M.ndim != 2 or M.shape[1] != rows.shape[1]:
         raise ValueError(f"{where}: matrix must have the shape (d, {rows.shape[1]}), got {M.shape}")
+    PROBABILITY.require(where, "forget_rate", mu)
+    POSITIVE.require(where, "prior", prior)
     number(ge=0, lt=1).require(where, "rip", rip)
     t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
     learner = DFOP(forget_rate=mu, prior=prior, intercept=False)
