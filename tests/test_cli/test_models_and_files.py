@@ -181,9 +181,8 @@ def test_models_lists_the_registry(capsys):
             assert not set(param["meaning"]) & set("`\\"), (name, param)
     code, out, _ = call(capsys, "models")
     assert all(name in out for name in registry.learners())
-    assert (
-        len({line.index(line.lstrip() if line[0] == " " else line.split()[1]) for line in out.splitlines()}) == 1
-    )  # aligned
+    starts = {line.index(line.lstrip() if line[0] == " " else line.split()[1]) for line in out.splitlines()}
+    assert len(starts) == 1  # all in one column
     code, out, _ = call(capsys, "models", "rls")
     assert "forgetting" in out
     assert "the memory is about 1 / (1 - forgetting) rows" in " ".join(out.split())

@@ -148,6 +148,11 @@ def test_wrong_arguments_are_refused_with_a_reason():
     X, y, weights = walk(0)
     with pytest.raises(ValueError, match=r"matrix must have the shape \(d, 3\), got \(2, 2\)"):
         regret.sparse_dfop_theorem_2(X, y, weights, np.eye(2), forget_rate=0.1, prior=1.0, rip=0.1)
+    for rate in (2.0, [0.1, 0.2]):
+        with pytest.raises(ValueError, match=r"sparse_dfop_theorem_2: forget_rate must be in \(0, 1\), got"):
+            regret.sparse_dfop_theorem_2(X, y, weights, np.eye(3), forget_rate=rate, prior=1.0, rip=0.1)
+    with pytest.raises(ValueError, match="sparse_dfop_theorem_2: prior must be in"):
+        regret.sparse_dfop_theorem_2(X, y, weights, np.eye(3), forget_rate=0.1, prior=0.0, rip=0.1)
     with pytest.raises(ValueError, match=r"delta must be in \(0, 1\), got 1.0"):
         regret.dfop_theorem_1(dl.DFOP(intercept=False), X, y, weights, delta=1.0)
     with pytest.raises(ValueError, match="X must have at least 2 rows, got 1"):
