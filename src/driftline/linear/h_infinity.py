@@ -12,7 +12,7 @@ from driftline.tables.inputs import Array
 
 @learner
 class HInfinity(Recursive):
-    r"""The H-infinity filter of a random walk: Kalman's, but for the worst disturbance, O(d²) a row.
+    r"""The H-infinity filter for a random walk: the Kalman filter's counterpart for the worst case, O(d²) a row.
 
     .. math::
         S \leftarrow S + q I, \quad k = S x, \quad w \leftarrow w + \frac{y - w \cdot x}{r + (1 - c)\, x \cdot k}\, k, \quad
@@ -25,8 +25,8 @@ class HInfinity(Recursive):
         c \sum_t (u_t \cdot x_t - \hat y_t)^2 \le r\, \text{ridge}\, |u_0|^2 + \frac rq \sum_t |u_t - u_{t-1}|^2
         + \sum_t (y_t - u_t \cdot x_t)^2,
 
-    provided that :math:`c\, x \cdot k < r` on every row; no filter can promise it on a row that breaks this, which raises a
-    ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, and without drift, S
+    provided that :math:`c\, x \cdot k < r` on every row. No filter can promise it on a row that breaks this: such a row raises
+    a ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, and without drift, S
     stops shrinking, and it becomes LMS with the rate 1/(r ridge).
 
     Args:

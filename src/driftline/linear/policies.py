@@ -119,9 +119,10 @@ class Policy:
         radius: the radius of the ball on which the weights are projected.
         growth_limit: bounds the growth of S under forgetting, in directions that no row excites, to this multiple of its
             start, or of what the largest row would leave if that is more. 0 lets S grow as far as the type allows.
-        robustness: the errors that move the weights are divided by 1 - robustness, but S is not concerned: H-infinity.
-        concavity: rho is 1 / (4 error^2), and the weights move by the gradient over the concavity: the Online Newton Step.
-            0 for neither.
+        robustness: for the H-infinity filter; errors are divided by 1 - robustness before they move the weights, S is not
+            affected. 0 for all other learners.
+        concavity: for the Online Newton Step, rho is 1 / (4 error^2), and the weights move by S times the gradient, divided
+            by this. 0 for all other learners.
     """
 
     start: float = 1.0

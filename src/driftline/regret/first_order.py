@@ -74,8 +74,8 @@ def online_to_batch(
         + B \sqrt{\frac{\ln((k+1)(k+2)/\delta)}{2 m}}, \quad B = 4 Y^2 2^k,
 
     where k is the least whole number for which :math:`(|w_t| X + Y)^2 \le B` for all weights that predict. The differences
-    between the risk of :math:`w_t` and its loss are martingale differences in an interval of length B, so that Hoeffding's
-    and Azuma's inequality applies, once for each k.
+    between the risk of :math:`w_t` and its loss are martingale differences in an interval of length B, so that the
+    Hoeffding-Azuma inequality applies, once for each k.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -85,7 +85,8 @@ def online_to_batch(
         holdout: other rows and labels from the same distribution, for the risks of u and the mean weights. Without them
             the risk of u is its mean loss on the sample, and the risk of the mean weights is unknown.
         norm: a bound X on the norms of the inputs, including the constant feature; None takes the largest.
-        confidence: the probability with which the bound may fail; None for the bound on the expectation.
+        confidence: the probability with which the bound may fail, 0.05 for one that holds with probability 0.95; None for
+            the bound on the expectation.
         label: a bound Y on the labels, which only the bound with ``confidence`` needs; None takes the largest.
 
     References: :cite:`schapire2018`, Theorem 2, and the remark before it; :cite:`cesabianchi2004`.
