@@ -25,8 +25,8 @@ class HInfinity(Recursive):
         c \sum_t (u_t \cdot x_t - \hat y_t)^2 \le r\, \text{ridge}\, |u_0|^2 + \frac rq \sum_t |u_t - u_{t-1}|^2
         + \sum_t (y_t - u_t \cdot x_t)^2,
 
-    provided that :math:`c\, x \cdot k < r` on every row. No filter can promise it on a row that breaks this: such a row raises
-    a ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, and without drift, S
+    provided that :math:`c\, x \cdot k < r` on every row. No filter can promise it on a row that breaks this: the row
+    raises a ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, without drift, S
     stops shrinking, and it becomes LMS with the rate 1/(r ridge).
 
     Args:
