@@ -26,8 +26,8 @@ class HInfinity(Recursive):
         + \sum_t (y_t - u_t \cdot x_t)^2,
 
     provided that :math:`c\, x \cdot k < r` on every row. No filter can promise it on a row that breaks this: the row
-    raises a ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, without drift, S
-    stops shrinking, and it becomes LMS with the rate 1/(r ridge).
+    raises a ``ValueError`` and is not learned. With c = 0 it is :class:`~driftline.Kalman`. As c tends to 1, without
+    drift, S stops shrinking, and it becomes LMS with the rate 1/(r ridge).
 
     Args:
         noise: r, the scale of the disturbance of the labels.
