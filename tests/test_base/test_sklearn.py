@@ -278,3 +278,16 @@ def test_feature_names_are_checked_as_in_scikit_learn(rows):
     with pytest.warns(UserWarning, match="X has feature names, but RLS was fitted without feature names") as caught:
         dl.RLS().fit(X, y).predict(frame)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: dl.Kernel(dl.RLS()), lambda: dl.Averaged(dl.RLS()), lambda: dl.features.Standardize() | dl.RLS()]
+)
+def test_the_parts_of_a_copy_that_has_learned_refuse_invalid_values(make):
+    """As those of any model: a value that is kept in a part would make the next call fail, and its state the last one."""
+    X, y = np.eye(3), np.arange(3.0)
+    copy = clone(make()).set_params(learner__ridge=2.0).fit(X, y)
+    same = make().set_params(learner__ridge=2.0).fit(X, y)
+    with pytest.raises(ValueError, match="RLS: forgetting must be in"):
+        copy.learner.set_params(forgetting=3.0)
+    assert np.array_equal(copy.run(X, y).predictions, same.run(X, y).predictions)

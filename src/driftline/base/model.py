@@ -53,6 +53,8 @@ class Model(river.Estimator):
 
         other = type(self)(**copies(self._given))
         other._refused = copies(self._refused or {})
+        for part in other._models():
+            part._keep_valid()
         return other
 
     def _roll_back(self, state: dict[str, Any]) -> None:

@@ -118,6 +118,7 @@ class Nested(Learner):
             learner = dict(_learners_in(name, value))[place]
             copied = learner.clone() if self._refused is None else learner.__sklearn_clone__()
             changed = copied.set_params(**inner)
+            changed._keep_valid()
             plain[name] = changed if value is learner else [changed if item is learner else item for item in value]
         return super().set_params(**plain)
 

@@ -140,15 +140,22 @@ class Parametrised:
         """Raises ValueError if a parameter breaks a rule, of this model or of one among its parameters."""
         if self._refused:
             self._assign(self._refused)
-        for value in self._given.values():
-            for item in value if isinstance(value, (list, tuple)) else [value]:
-                if isinstance(item, Parametrised):
-                    item._require_valid()
+        for part in self._models():
+            part._require_valid()
 
     def _settle(self) -> None:
         """Before the first row is learned: requires valid parameters, from now on as soon as they are set."""
         self._require_valid()
         self._refused = None
+
+    def _keep_valid(self) -> None:
+        """If all parameters are valid: requires it from now on. Parts of a copy are never asked to settle."""
+        self._refused = self._refused or None
+
+    def _models(self) -> list[Parametrised]:
+        """The models among the parameters."""
+        items = [item for value in self._given.values() for item in (value if isinstance(value, (list, tuple)) else [value])]
+        return [item for item in items if isinstance(item, Parametrised)]
 
     def _store(self, values: dict[str, Any]) -> None:
         """Stores parameters that have been checked before."""
