@@ -68,11 +68,11 @@ def looped(model, rows, y, weight=None):
     return np.array(predicted)
 
 
-@pytest.mark.parametrize("missing", ["raise", "fill"])
+@pytest.mark.parametrize("missing", ["raise", "mean"])
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_frame_of_any_library_equals_the_loop_over_its_rows(name, library, missing):
-    columns, y = columns_of(80, missing=missing == "fill"), np.random.default_rng(1).normal(size=80)
+    columns, y = columns_of(80, missing=missing == "mean"), np.random.default_rng(1).normal(size=80)
     by_table, by_row = LEARNERS[name](missing=missing), LEARNERS[name](missing=missing)
     run = by_table.run(FRAMES[library](columns), y)
     np.testing.assert_array_equal(run.predictions, looped(by_row, rows_of(columns), y))
@@ -103,7 +103,7 @@ ARROW = {"tree": pa.string(), "load": pa.float64(), "price": pa.float64(), "open
 
 
 @settings(max_examples=60)
-@given(streams(), st.sampled_from(["skip", "fill"]), st.sampled_from(["rls", "eg", "pipeline"]))
+@given(streams(), st.sampled_from(["skip", "mean"]), st.sampled_from(["rls", "eg", "pipeline"]))
 def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_learned(case, missing, name):
     columns, y, weight, cuts = case
     table = pa.table({column: pa.array(values, ARROW[column]) for column, values in columns.items()})
@@ -118,17 +118,17 @@ def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_lear
     if by_row._looks_back and by_row.n_skipped_:
         return  # skipped rows keep their place in the lags
     for row, label, share in zip(rows, y.tolist(), weight.tolist(), strict=True):
-        whole = missing == "fill" or None not in row.values()
+        whole = missing == "mean" or None not in row.values()
         if np.isfinite(label) and share and whole:
             by_learned.learn_one(row, label, sample_weight=share)
     by_row._skipped = 0
     require_same(by_learned.__getstate__(), by_row.__getstate__(), "the state of the rows that were learned")
 
 
-@pytest.mark.parametrize("missing", ["raise", "fill"])
+@pytest.mark.parametrize("missing", ["raise", "mean"])
 def test_a_file_gives_the_same_bits_as_the_frame(tmp_path, missing):
-    """``missing="mean"`` for files does what ``missing="fill"`` does for learners."""
-    columns, y = columns_of(300, missing=missing == "fill"), np.random.default_rng(2).normal(size=300)
+    """``missing="mean"`` for files does what ``missing="mean"`` does for learners."""
+    columns, y = columns_of(300, missing=missing == "mean"), np.random.default_rng(2).normal(size=300)
     table = FRAMES["arrow"](columns)
     pa.parquet.write_table(table.append_column("y", pa.array(y)), tmp_path / "rows.parquet")
     by_file, by_frame = dl.RLS(missing="skip"), dl.RLS(missing=missing)
@@ -150,7 +150,7 @@ def test_the_mean_and_the_flag_equal_those_computed_by_hand():
     filled = X.copy()
     for t in range(1, 200):
         filled[t] = np.where(known[t], X[t], sums[t - 1] / counts[t - 1])
-    model = dl.Ridge(missing="fill")
+    model = dl.Ridge(missing="mean")
     model.run(X, y)
     plain = dl.Ridge().fit(np.column_stack([filled, ~known]), y)
     np.testing.assert_allclose(model._weights, plain._weights, rtol=1e-9, atol=1e-12)
@@ -158,14 +158,14 @@ def test_the_mean_and_the_flag_equal_those_computed_by_hand():
 
 def test_a_ticket_keeps_the_values_that_ask_filled_in():
     """The mean moves before the label arrives, but the ticket's row does not change."""
-    model = dl.Ridge(missing="fill")
+    model = dl.Ridge(missing="mean")
     for value in (1.0, 3.0):
         model.learn_one({"load": value}, 0.0)
     model.learn_one({"load": None}, 0.0)
     ticket = model.ask({"load": None})
     model.learn_one({"load": 100.0}, 1.0)
     twin = copy.deepcopy(model)
-    twin._direct = twin._core  # rows bypass the intake
+    twin._direct = twin._core  # rows bypass the columns
     model.tell(dl.Ticket.from_bytes(ticket.to_bytes()), 5.0)
     twin.learn_one([2.0, 1.0], 5.0)
     np.testing.assert_allclose(model._weights, twin._weights, rtol=1e-12)
@@ -184,7 +184,7 @@ def test_copies_keep_the_columns(name, keep):
     rows, y = rows_of(columns), np.random.default_rng(4).normal(size=60)
     if name == "classifier":
         y = np.where(y > 0, "high", "low")
-    model = dl.Classifier(missing="fill") if name == "classifier" else LEARNERS[name](missing="fill")
+    model = dl.Classifier(missing="mean") if name == "classifier" else LEARNERS[name](missing="mean")
     for row, label in zip(rows[:40], y[:40].tolist(), strict=True):
         model.learn_one(row, label)
     twin = keep(model)
@@ -193,11 +193,11 @@ def test_copies_keep_the_columns(name, keep):
         twin.learn_one(row, label)
         model.learn_one(row, label)
     require_same(twin.__getstate__(), model.__getstate__(), "state")
-    assert model.clone()._intake is None
+    assert model.clone()._columns is None
 
 
 def forged(change):
-    model = dl.RLS(missing="fill")
+    model = dl.RLS(missing="mean")
     for row, label in zip(rows_of(columns_of(40, missing=True)), range(40), strict=True):
         model.learn_one(row, float(label))
     written = record.of(model)
@@ -243,7 +243,7 @@ def test_clashing_feature_names_stay_distinct():
 
 
 def test_filling_cannot_be_switched_on_or_off_after_rows_are_learned():
-    for before, after in (("fill", "skip"), ("raise", "fill")):
+    for before, after in (("mean", "skip"), ("raise", "mean")):
         model = dl.RLS(missing=before)
         model.learn_one([1.0], 1.0)
         with pytest.raises(ValueError, match="cannot change"):
@@ -277,10 +277,10 @@ def test_categories_durations_and_times_of_day_become_features():
         "at": [dt.time(0), dt.time(6), dt.time(12)],
         "grade": pd.array([1, None, 3], dtype="Int64"),
     })  # fmt: skip
-    model = dl.RLS(missing="fill")
+    model = dl.RLS(missing="mean")
     model.run(frame, [1.0, 2.0, 3.0])
     names = ["size=s", "took", "at: day sin", "at: day cos", "at: half-day sin", "at: half-day cos", "grade", "size=m"]
     assert list(model.feature_names_in_) == [*names, "grade is missing"]
-    row = model._intake.row(cells.of_mapping({"took": dt.timedelta(minutes=2), "at": dt.time(6)}, ""), "", grow=False)
+    row = model._columns.row(cells.of_mapping({"took": dt.timedelta(minutes=2), "at": dt.time(6)}, ""), "", grow=False)
     assert row["took"] == 120.0
     np.testing.assert_allclose([row["at: day sin"], row["at: day cos"]], [1.0, 0.0], atol=1e-12)

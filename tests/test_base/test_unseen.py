@@ -125,7 +125,7 @@ def test_a_text_stays_the_average_until_its_first_label_arrives(name):
 
 def test_a_text_that_was_never_missing_is_unknown_where_it_is_missing():
     X, y = rows(150)
-    model = dl.RLS(missing="fill")
+    model = dl.RLS(missing="mean")
     model.run(X, y)
     assert model.predict_one({"tree": None, "load": 0.2}) == model.predict_one({"tree": "yew", "load": 0.2})
     model.learn_one({"tree": None, "load": 0.2}, 100.0)
@@ -154,7 +154,7 @@ def growing_rows(seed, texts):
 
 
 @pytest.mark.parametrize("texts", [False, True], ids=["numbers", "texts"])
-@pytest.mark.parametrize("missing", ["raise", "skip", "fill"])
+@pytest.mark.parametrize("missing", ["raise", "skip", "mean"])
 @pytest.mark.parametrize("name", GROWING)
 def test_a_row_with_new_features_is_learned_as_its_ticket_is(name, missing, texts):
     for seed in range(3):

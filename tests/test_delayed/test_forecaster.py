@@ -259,8 +259,8 @@ def test_errors_name_the_bad_input():
 def test_filled_rows_are_learned_in_parts_as_in_one_run():
     X, y = stream(40)
     X[[0, 3, 9], 0] = np.nan
-    whole = dl.Forecaster(dl.RLS(missing="fill"), 4).run(X, y)
-    cut = dl.Forecaster(dl.RLS(missing="fill"), 4)
+    whole = dl.Forecaster(dl.RLS(missing="mean"), 4).run(X, y)
+    cut = dl.Forecaster(dl.RLS(missing="mean"), 4)
     predicted = np.concatenate([cut.run(X[t : t + 1], y[t : t + 1]).predictions for t in range(40)])
     np.testing.assert_allclose(predicted, whole.predictions, rtol=1e-12)
     assert whole.uninformed.tolist() == [1, 2, 3, 4]

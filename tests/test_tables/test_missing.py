@@ -208,7 +208,7 @@ def test_the_error_for_a_missing_value_names_ways_out_that_work(kind, how, rows)
     act, holed, unlabelled, infinite = REMEDIES[how], X.copy(), y.copy(), X.copy()
     holed[7, 1], unlabelled[7], infinite[7, 1] = np.nan, np.nan, np.inf
     for table, labels, value, ways in (
-        (holed, y, "NaN", ("skip", "fill")),
+        (holed, y, "NaN", ("skip", "mean")),
         (X, unlabelled, "NaN", ("skip",)),
         (infinite, y, "infinity", ("skip",)),
     ):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
-from driftline.base.intake import Intake
+from driftline.tables.encoder import Columns
 from tests.streams import assert_same_state
 
 LEARNERS = {
@@ -51,10 +51,10 @@ def make(request):
     return LEARNERS[request.param]
 
 
-@pytest.mark.parametrize("missing", ["raise", "fill"])
+@pytest.mark.parametrize("missing", ["raise", "mean"])
 def test_the_short_way_leads_where_the_long_way_leads(make, missing):
     """A mapping that is not a plain dict takes the long way."""
-    rows, labels = mixed_rows(120, holes=missing == "fill")
+    rows, labels = mixed_rows(120, holes=missing == "mean")
     short, long = make(missing=missing), make(missing=missing)
     for t, (x, y) in enumerate(zip(rows, labels, strict=True)):
         other = types.MappingProxyType(x)
@@ -71,13 +71,13 @@ def test_the_short_way_leads_where_the_long_way_leads(make, missing):
 def test_known_rows_do_not_take_the_long_way(monkeypatch, make):
     """Otherwise these tests would prove nothing."""
     rows, labels = mixed_rows(120, holes=True)
-    models = {"fill": make(missing="fill"), "raise": make()}
+    models = {"mean": make(missing="mean"), "raise": make()}
     whole = mixed_rows(120, holes=False)[0]
     for x, complete, y in zip(rows, whole, labels, strict=True):
-        models["fill"].learn_one(x, y)
+        models["mean"].learn_one(x, y)
         models["raise"].learn_one(complete, y)
-    monkeypatch.setattr(Intake, "copy", lambda self: pytest.fail("a copy of the intake was made"))
-    for model, x in ((models["fill"], rows[50]), (models["raise"], whole[50])):
+    monkeypatch.setattr(Columns, "copy", lambda self: pytest.fail("a copy of the columns was made"))
+    for model, x in ((models["mean"], rows[50]), (models["raise"], whole[50])):
         model.predict_one(x)
         model.predict_interval(x)
         model.learn_one(x, 1.0)
@@ -87,7 +87,7 @@ def test_known_rows_do_not_take_the_long_way(monkeypatch, make):
 def test_arrays_and_lists_are_filled_in_as_in_a_run(make, rows):
     X, y = rows
     X[::7, 1] = X[5::11, 0] = np.nan
-    run, looped, listed = make(missing="fill"), make(missing="fill"), make(missing="fill")
+    run, looped, listed = make(missing="mean"), make(missing="mean"), make(missing="mean")
     predictions = run.run(X, y).predictions
     for x, label, prediction in zip(X, y, predictions, strict=True):
         assert looped.predict_one(x) == listed.predict_one(x.tolist()) == prediction
@@ -97,7 +97,7 @@ def test_arrays_and_lists_are_filled_in_as_in_a_run(make, rows):
     assert_same_state(listed, run)
 
 
-@pytest.mark.parametrize("missing", ["raise", "fill"])
+@pytest.mark.parametrize("missing", ["raise", "mean"])
 @pytest.mark.parametrize(
     "bad",
     [
@@ -113,7 +113,7 @@ def test_arrays_and_lists_are_filled_in_as_in_a_run(make, rows):
     ids=str,
 )
 def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, missing, bad):
-    rows, labels = mixed_rows(40, holes=missing == "fill")
+    rows, labels = mixed_rows(40, holes=missing == "mean")
     model = make(missing=missing)
     for x, y in zip(rows, labels, strict=True):
         model.learn_one(x, y)
@@ -128,7 +128,7 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, missing, bad):
 
 
 def test_a_mean_beyond_the_range_stays_in_it():
-    run, looped = dl.NLMS(missing="fill"), dl.NLMS(missing="fill")
+    run, looped = dl.NLMS(missing="mean"), dl.NLMS(missing="mean")
     column = [1e308, 1e308, None, -1e308, None, 1e308] * 3
     run.run(pd.DataFrame({"a": pd.Series(column, dtype=float)}), np.zeros(18))
     for value in column:

@@ -198,7 +198,7 @@ DENSE = {
     "Kernel": lambda: dl.Kernel(dl.RLS()),
     "Network": lambda: dl.Network([dl.RLS(), dl.NLMS()]),
     "Averaged": lambda: dl.Averaged(dl.NLMS()),
-    "filled": lambda: dl.RLS(missing="fill"),
+    "filled": lambda: dl.RLS(missing="mean"),
     "pipeline": lambda: dl.features.Standardize() | dl.features.Lags(y=2) | dl.RLS(),
 }
 FORMATS = (sp.csr_array, sp.csr_matrix, sp.csc_matrix, sp.coo_array, sp.dok_array, sp.lil_matrix)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from driftline._core import Outputs, SparseRows, Status, Transaction
-from driftline.base import intake, replay, stability
+from driftline.base import encoding, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
-from driftline.base.intake import Entered, Intake
+from driftline.base.encoding import Entered
 from driftline.base.ticket import Ticket
-from driftline.tables import inputs, unseen
+from driftline.tables import inputs, missing, unseen
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def read(learner: Learner, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
     """A row as an array or a sparse row, and the names of its features, if any."""
     door = learner._door
-    if not grow and learner.missing != "skip":
+    if not grow and not learner._leaves_out:
         door.refuse_bad_items(x, where)
     return door.read(x, where, grow=grow)
 
@@ -41,13 +42,13 @@ def fits(learner: Learner, row: Any) -> bool:
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Predicts a row of any type. An unfitted learner predicts with the core that this row would create."""
     x = unseen.averaged(x, learner._names)
-    _predict(learner, intake.enter(learner, x, where, grow=False).x, where, out)
+    _predict(learner, encoding.enter(learner, x, where, grow=False).x, where, out)
 
 
 def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Like predict, for a row of numbers."""
     row, _ = learner._read(x, where, grow=False)
-    if learner.missing != "skip" and isinstance(row, np.ndarray):
+    if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where)
     if learner._core is None:
         if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
@@ -61,9 +62,9 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     """Makes a ticket for a row of any type. An unfitted learner uses the core that this row would create."""
     where = f"{type(learner).__name__}.ask"
-    entered = intake.enter(learner, x, where, grow=True)
+    entered = encoding.enter(learner, x, where, grow=True)
     row, names = learner._read(entered.x, where, grow=True)
-    if learner.missing != "skip" and isinstance(row, np.ndarray):
+    if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where, names)
     ticket = _ask(learner, x, entered, row, names, ahead, where)
     return ticket if entered.cells is None else tickets.of_columns(entered.cells, ticket)
@@ -94,7 +95,7 @@ def _ask(
 def _question(learner: Learner, x: Any, entered: Entered, where: str) -> dict[Name, float]:
     """The row from which a row with new features is predicted: with averages in place of categories that are new."""
     x = unseen.averaged(x, learner._names)
-    return inputs.as_items(x if entered.cells is None else intake.enter(learner, x, where, grow=False).x, where)
+    return inputs.as_items(x if entered.cells is None else encoding.enter(learner, x, where, grow=False).x, where)
 
 
 def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
@@ -119,11 +120,13 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
     tickets.check_ticket(learner, ticket, where)
     learner._mark()
     inner, updated, told = ticket, None, partial(setattr, ticket, "told", True)
-    if isinstance(ticket.x, tickets.Columns):
-        x, updated, _ = intake.enter(learner, ticket.x.cells, where, grow=True)
+    if isinstance(ticket.x, tickets.ByColumns):
+        x, updated, _ = encoding.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
-    elif learner._intake is not None and isinstance(ticket.x, Mapping):  # text has come since, and the columns must be known
-        x, updated, _ = intake.enter(learner, ticket.x, where, grow=True)
+    elif learner._columns is not None and isinstance(
+        ticket.x, Mapping
+    ):  # text has come since, and the columns must be known
+        x, updated, _ = encoding.enter(learner, ticket.x, where, grow=True)
         inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     if isinstance(checked, _Skipped):
@@ -134,7 +137,7 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         told()
         return
     if core is not None and (updated is None or learner._fits(checked.row)):
-        then = [told] if updated is None else [partial(setattr, learner, "_intake", updated), told]
+        then = [told] if updated is None else [partial(setattr, learner, "_columns", updated), told]
         if _step(learner, checked.batch, partial(core.tell, inner), then=then):
             return
     with learner._guard.transaction(learner) as transaction:
@@ -153,13 +156,13 @@ def _uninterrupted(*calls: Callable[[], None]) -> None:
     list(map(call, calls))
 
 
-def _finish(learner: Learner, before: dict[str, Any], skipped: int, updated: Intake | None) -> None:
-    """Finishes a row: stores the updated intake of a learned row, or restores the state before a skipped one."""
+def _finish(learner: Learner, before: dict[str, Any], skipped: int, updated: Columns | None) -> None:
+    """Finishes a row: stores the updated columns of a learned row, or restores the state before a skipped one."""
     if skipped:
         learner.__setstate__(before)
         learner._skipped += skipped
     elif updated is not None:
-        learner._intake = updated
+        learner._columns = updated
 
 
 def _widened(learner: Learner, x: Any) -> Any:
@@ -209,7 +212,7 @@ def _checked_row(
     dense, largest = isinstance(row, np.ndarray), learner._largest
     whole = not dense or bool(np.all(np.abs(row) <= largest))
     if not whole or not np.all(np.abs(label) <= largest):
-        if learner.missing == "skip" or (learner.missing == intake.FILL and whole and np.isnan(label).any()):
+        if learner.missing == "skip" or (missing.by_column(learner.missing) and _is_left_out(learner, whole, label)):
             return _Skipped(row, label, where)
         if dense:
             learner._door.refuse_bad(row, where, names)
@@ -217,6 +220,11 @@ def _checked_row(
     if weight is not None and weight[0] == 0:
         return None
     return _CheckedRow(row, names, Batch(_block(row), np.array([label]), weight, where, number))
+
+
+def _is_left_out(learner: Learner, whole: bool, label: Any) -> bool:
+    """Whether a row whose bad values have been refused is left out: a value is missing, or the label."""
+    return not whole or (bool(np.isnan(label).any()) and missing.skips_labels(learner.missing))
 
 
 def _pass_over(learner: Learner, skipped: _Skipped, *more: Callable[[], None]) -> None:
@@ -244,16 +252,16 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     if status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
         return
     where = f"{type(learner).__name__}.learn_one"
-    entered = intake.enter(learner, x, where, grow=True)
+    entered = encoding.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, entered.x, y, sample_weight, where)
     if isinstance(checked, _Skipped):
         _pass_over(learner, checked)
         return
     if checked is None:
         return
-    core, updated = learner._core, entered.intake
+    core, updated = learner._core, entered.columns
     if core is not None and learner._fits(checked.row):
-        then = [] if updated is None else [partial(setattr, learner, "_intake", updated)]
+        then = [] if updated is None else [partial(setattr, learner, "_columns", updated)]
         if _step(learner, checked.batch, partial(core.learn, checked.row), status, then):
             return
     with learner._guard.transaction(learner) as transaction:
@@ -262,15 +270,15 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
 
 
 def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) -> bool:
-    """Learns a row that brings nothing new to the intake. Returns False, with nothing changed, for any other row."""
-    if learner._intake is None:
+    """Learns a row that brings nothing new to the columns. Returns False, with nothing changed, for any other row."""
+    if learner._columns is None:
         return False
     with learner._guard.claim():  # so that no second thread learns a row between the reading and the step
-        row = intake.known_row(learner, x, learned=True)
+        row = encoding.known_row(learner, x, learned=True)
         if row is None:
             return False
         core: Any = learner._core
-        learning = learner._intake.plan(learner._largest).learning(row)
+        learning = learner._columns.plan(learner._largest).learning(row)
         if hasattr(core, "members"):  # a composite core makes the call together with its own
             return core.learn(row, y, sample_weight, then=[learning]) is Status.DONE
         calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
@@ -279,13 +287,13 @@ def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
     """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
-    entered = intake.enter(learner, x, where, grow=True)
+    entered = encoding.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, entered.x, y, weight, where, number)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
     elif checked is not None:
         ticket = _asked_first(learner, x, entered, checked, where)
-        _absorb(learner, checked, entered.intake, learner.__getstate__(), ticket, resets)
+        _absorb(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
 
 
 def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRow, where: str) -> Ticket | None:
@@ -298,7 +306,7 @@ def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRo
 def _absorb(
     learner: Learner,
     checked: _CheckedRow,
-    updated: Intake | None,
+    updated: Columns | None,
     before: dict[str, Any],
     ticket: Ticket | None,
     resets: Array | None = None,

@@ -154,7 +154,7 @@ class Door:
         if np.isfinite(value) or self.missing in (None, "skip"):
             return ""
         skipping = '; missing="skip" leaves out such rows'
-        return skipping if of_label or np.isinf(value) else f'{skipping}, missing="fill" fills in such values'
+        return skipping if of_label or np.isinf(value) else f'{skipping}, missing="mean" fills in such values'
 
     def _beyond(self, value: float) -> str:
         return f", beyond the range of {self.dtype}" if np.isfinite(value) else ""

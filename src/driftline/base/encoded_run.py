@@ -13,10 +13,10 @@ import numpy as np
 from driftline._core import Outputs
 from driftline.base import careful
 from driftline.base.batch import Batch
-from driftline.base.intake import FILL, EncodedTable, Piece
+from driftline.base.encoding import EncodedTable, Piece
 from driftline.base.replay import RunOptions
 from driftline.base.run import Run
-from driftline.tables import inputs
+from driftline.tables import inputs, missing
 from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ class EncodedRun:
         self.weights: list[Array] = []
         self.memory: list[float | None] = []
         labelled = np.abs(y) <= learner._door.largest
-        infinite = ~(labelled | np.isnan(y))
-        if learner.missing == FILL and infinite.any():
-            row = int(np.argwhere(infinite)[0][0])
+        refused = ~(labelled | (np.isnan(y) & missing.skips_labels(learner.missing)))
+        if missing.by_column(learner.missing) and refused.any():
+            row = int(np.argwhere(refused)[0][0])
             learner._door.refuse_bad_label(y[row], where, f" in row {row}")
         self.learned: Array = labelled if y.ndim == 1 else np.all(labelled, axis=1)
         if weight is not None:
@@ -89,7 +89,7 @@ class EncodedRun:
             self._one(piece, 0, start)
             return start + 1
         learned = self.learned[start:stop] & ~piece.lost
-        known = self.table.intake().copy()
+        known = self.table.known().copy()
         X, growth = known.table(piece.columns, self.where, learned)
         if growth:
             stop = start + growth[0][0]
@@ -102,7 +102,7 @@ class EncodedRun:
             for place in range(len(piece)):
                 self._one(piece, place, start + place)
         else:
-            self.learner._intake = known
+            self.learner._columns = known
         return stop
 
     def _replay(self, X: Array, start: int, stop: int, learned: int) -> bool:

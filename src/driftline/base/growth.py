@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline.base import intake
+from driftline.tables import missing
 from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ def begin(learner: Learner, core: Core, names: list[Name] | None) -> None:
     learner._settle()
     core.guard = learner._guard
     learner._core = core
-    learner._direct = None if learner.missing == intake.FILL else core
-    learner._intake = learner._intake  # ask reads it for each row, which is faster as an instance attribute
+    learner._direct = None if missing.by_column(learner.missing) else core
+    learner._columns = learner._columns  # ask reads it for each row, which is faster as an instance attribute
     learner._set_names(names)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from driftline._core import LateRows, Level, Outputs, Status
 from driftline.base.batch import Batch
-from driftline.base.intake import FILL
 from driftline.base.ticket import Ticket
-from driftline.tables import unseen
+from driftline.tables import missing, unseen
 from driftline.tables.inputs import Array, Name
 from driftline.tables.unseen import Averages
 
@@ -78,7 +77,9 @@ def run(
         return out, waiting
     guard = learner._guard
     with guard.transaction(learner) if undo else guard.claim(only=True):
-        if learner._core is None and learner.missing != FILL and learner._encodes:  # a hashing pipeline reads rows itself
+        if (
+            learner._core is None and not missing.by_column(learner.missing) and learner._encodes
+        ):  # a hashing pipeline reads rows itself
             learner._meet(_first_whole(learner, x, y), names)
         learner._mark()
         one = len(x) == 1 and x.size and np.isfinite(x).all()
@@ -104,7 +105,7 @@ def row_for(learner: Learner, row: Array, names: list[Name] | None, averages: Av
     """A row as ``learner.ask`` takes it: by names if it may bring new features or has missing values to be filled in."""
     if not len(row):
         return {}
-    if names is None or not (learner.missing == FILL or lacks(learner, names)):
+    if names is None or not (missing.by_column(learner.missing) or lacks(learner, names)):
         return row
     return unseen.Row(zip(names, row.tolist(), strict=True), averages or {})
 

@@ -9,21 +9,24 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Outputs, Status
-from driftline.base import careful, growth, intake, levels, params, record, replay, sklearn, state, table_verbs
+from driftline.base import careful, encoding, growth, levels, params, record, replay, sklearn, state, table_verbs
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
-from driftline.base.intake import Intake
 from driftline.base.model import Model
 from driftline.base.native import Core
-from driftline.base.rules import whole
+from driftline.base.rules import Rule, choice, whole
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_core
 from driftline.errors import not_fitted
 from driftline.storage.model_file import Saved
+from driftline.tables import missing
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array
+from driftline.tables.missing import Missing
 
 _AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
+_MISSING = choice(missing.WORDS) | Rule(missing.is_valid, "a mapping from columns to these")
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
 
@@ -33,14 +36,15 @@ class Learner(Model, Saved):
     Args:
         intercept: append a constant feature 1 as the last feature.
         dtype: "float64" or "float32", for the state.
-        missing: "raise" an error on NaN or infinity; "skip" such rows and count them in ``n_skipped_``; or "fill" in the
-            running mean of the column, and add a feature that marks such rows. With "fill", rows without a label are
-            skipped, and infinity raises an error.
+        missing: "raise" an error on NaN or infinity; "skip" such rows and count them in ``n_skipped_``; or fill in the
+            running "mean" of the column, its "last" value, or "zero", and add a feature that marks such rows; infinity then
+            raises an error. One word, or a mapping from columns to words, with "" for all others. A row without a label is
+            predicted and skipped, unless the word is "raise".
     """
 
     intercept: bool = params.boolean(default=True)
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
-    missing: str = params.choice(default="raise", options=("raise", "skip", "fill"))
+    missing: Missing = params.checked(default=missing.RAISE, rule=_MISSING)
 
     _quiet = ("intercept", "dtype", "missing")
     _is_base = True
@@ -64,7 +68,7 @@ class Learner(Model, Saved):
 
     _core: Core | None = params.state(None)
     _direct: Core | None = params.state(None)  # the core, if it can read single rows in place
-    _intake: Intake | None = params.state(None)  # encoding of columns that are not numeric or are filled in
+    _columns: Columns | None = params.state(None)  # if they are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # number of labels per row, if several
     _skipped: int = params.state(0)
     _warned: frozenset[str] = params.state(frozenset())  # warnings already given
@@ -123,7 +127,7 @@ class Learner(Model, Saved):
             prediction: float | None = core.predict(x)  # an array if rows have several labels
             if prediction is not None:
                 return prediction
-        row = intake.known_row(self, x, learned=False)
+        row = encoding.known_row(self, x, learned=False)
         if row is not None and self._core is not None:
             prediction = self._core.predict(row)
             if prediction is not None:
@@ -150,7 +154,7 @@ class Learner(Model, Saved):
             ends = core.predict_interval(x, place)
             if ends is not None:
                 return ends
-        row = intake.known_row(self, x, learned=False)
+        row = encoding.known_row(self, x, learned=False)
         if row is not None and self._core is not None:
             ends = self._core.predict_interval(row, place)
             if ends is not None:
@@ -182,7 +186,7 @@ class Learner(Model, Saved):
         """
         if ahead is not None:
             ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
-        core = self._direct if self._intake is None else None  # because it would overlook the name of a text column
+        core = self._direct if self._columns is None else None  # because it would overlook the name of a text column
         ticket = None if core is None else core.ask(x, ahead, Ticket)
         return careful.ask(self, x, ahead) if ticket is None else ticket
 
@@ -199,7 +203,7 @@ class Learner(Model, Saved):
     @property
     def _runs_late_natively(self) -> bool:
         """Whether the core replays tables whose labels come late; tickets then stay valid if a row is refused."""
-        return self._intake is None and hasattr(self._direct, "run_late")
+        return self._columns is None and hasattr(self._direct, "run_late")
 
     _mark = mark_core
     _read = careful.read
@@ -226,7 +230,7 @@ class Learner(Model, Saved):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
     _learn_table = table_verbs.learn
-    _as_table = intake.as_table
+    _as_table = encoding.as_table
     _check_table = table_verbs.check
     _replay = replay.replay
     _replay_block = replay.replay_natively
@@ -280,6 +284,11 @@ class Learner(Model, Saved):
     def _door(self) -> Door:
         features = None if self._core is None else self._core.features
         return Door(type(self).__name__, features, self._names, self.dtype, self.missing)
+
+    @property
+    def _leaves_out(self) -> bool:
+        """Whether a row may be left out because a value is missing; the columns have refused those that may not."""
+        return self.missing == missing.SKIP or (self._encodes and not isinstance(self.missing, str))
 
     @property
     def _largest(self) -> float:
@@ -363,10 +372,10 @@ class Learner(Model, Saved):
     def set_params(self, **changes: Any) -> Self:
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
         with self._guard.claim():
-            before, missing = self.get_params(deep=False), self.missing
+            before, word = self.get_params(deep=False), self.missing
             super().set_params(**changes)
             if self._core is not None:
-                state.follow_params(self, before, missing, ", ".join(changes))
+                state.follow_params(self, before, word, ", ".join(changes))
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -379,7 +388,7 @@ class Learner(Model, Saved):
     _restore = state.restore_core
 
     def _forget(self) -> None:
-        self._core = self._direct = self._intake = self._names = self._outputs = None
+        self._core = self._direct = self._columns = self._names = self._outputs = None
 
     def _core_for(self, state: dict[str, Array]) -> Core:
         """A new core that fits an exported state."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 from driftline.base import params
-from driftline.base.intake import FILL
 from driftline.base.learner import Learner
+from driftline.tables import missing
+from driftline.tables.missing import SKIP, Missing
 
 _OPTIONS = ("intercept", "dtype", "missing")
 
@@ -65,9 +66,10 @@ class Nested(Learner):
     def _check_relations(self, values: dict[str, Any]) -> None:
         learners = self._base_learners_in(values)
         for name in ("dtype", "missing"):
-            found = {getattr(learner, name) for learner in learners}
-            if values[name] is None and len(found) > 1:
-                one, other = sorted(found)
+            found = [getattr(learner, name) for learner in learners]
+            others = [each for each in found if each != found[0]]
+            if values[name] is None and others:
+                one, other = sorted((found[0], others[0]), key=repr)
                 raise ValueError(
                     f"{type(self).__name__}: {name} is {one!r} in one learner and {other!r} in another; "
                     f"give {name} for all of them"
@@ -83,14 +85,14 @@ class Nested(Learner):
     def _copies(self, learners: list[Learner]) -> list[Learner]:
         """Copies of learners, with the options that were given for all of them."""
         options = {name: self._given[name] for name in _OPTIONS if self._given[name] is not None}
-        if self.missing == FILL:
+        if missing.by_column(self.missing):
             options["missing"] = self._missing_within
         return [learner.clone(options) for learner in learners]
 
     @property
-    def _missing_within(self) -> str:
+    def _missing_within(self) -> Missing:
         """How the learners within treat missing values; values that are filled in never reach them."""
-        return "skip" if self.missing == FILL else self.missing
+        return SKIP if missing.by_column(self.missing) else self.missing
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as given; ``deep`` adds those of the learners within."""

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline.base import intake
+from driftline.base import encoding
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
+from driftline.tables.missing import Missing
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -23,8 +25,8 @@ def exported(learner: Learner) -> dict[str, Any]:
     if learner._core is not None:
         state["core"] = learner._core.get_state()
         state["kept"] = {name: getattr(learner, name) for name in learner._kept}
-    if learner._intake is not None:
-        state["columns"] = learner._intake.plain()
+    if learner._columns is not None:
+        state["columns"] = learner._columns.state()
     return state
 
 
@@ -39,7 +41,7 @@ def take_over(learner: Learner, state: dict[str, Any]) -> None:
     else:
         learner._forget()
     columns = state.get("columns")
-    learner._intake = None if columns is None else intake.read(columns, learner._names, learner.missing == intake.FILL)
+    learner._columns = None if columns is None else Columns.restored(columns, learner._names, learner.missing)
     learner._skipped = state["skipped"]
 
 
@@ -52,10 +54,10 @@ def restore_core(learner: Learner, core: dict[str, Array], names: list[Name] | N
     learner._begin(fresh, names)
 
 
-def follow_params(learner: Learner, before: dict[str, Any], missing: str, changed: str) -> None:
+def follow_params(learner: Learner, before: dict[str, Any], word: Missing, changed: str) -> None:
     """Passes changed parameters on to the core, or restores the old ones if it cannot adopt them."""
     try:
-        intake.refuse_changed(missing, learner.missing)
+        encoding.refuse_changed(word, learner.missing)
         learner._refresh(before)
     except BaseException as error:
         learner._store(before)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftline.base import levels, replay, stability
 from driftline.base.encoded_run import EncodedRun
-from driftline.base.intake import EncodedTable
+from driftline.base.encoding import EncodedTable
 from driftline.base.run import Run
 from driftline.tables import inputs
 from driftline.tables.inputs import Table

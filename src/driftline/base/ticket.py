@@ -80,7 +80,7 @@ class Ticket(_core.Ticket):
 
 
 @dataclass(frozen=True)
-class Columns:
+class ByColumns:
     """The row of a ticket that has columns of text or times, or a filled-in missing value.
 
     Attributes:
@@ -94,7 +94,7 @@ class Columns:
 
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
     """Wraps a ticket, so that ``tell`` encodes its row again with the columns known by then."""
-    return Ticket(Columns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
+    return Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
 
 
 def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
@@ -157,7 +157,7 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
             raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, so it cannot be saved")
         head["label"] = codec.spell_infinities([label])
     x = ticket.x
-    if isinstance(x, Columns):
+    if isinstance(x, ByColumns):
         head["names"] = codec.encode_names("Ticket", list(x.cells))
         head["cells"] = codec.spell_infinities([_plain(value) for value in x.cells.values()])
         head["named"] = x.cells.named
@@ -207,7 +207,7 @@ def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
     if "cells" in head:
         values = [_cell(value) for value in codec.read_infinities(head["cells"])]
         row = Row(zip(names or [], values, strict=True), bool(head["named"]))
-        return Columns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
+        return ByColumns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
     numbers = arrays[f"{prefix}x"]
     if numbers.ndim != 1 or numbers.dtype not in (np.float64, np.float32):
         raise ModelFileError("the ticket's row does not hold numbers")

@@ -24,7 +24,7 @@ def _holes() -> tuple[Array, Array]:
 def filling_is_the_same_in_run_and_loop(learner: Learner) -> None:
     """Predictions and state are equal; a row without a label is predicted, and counted as skipped."""
     X, y = _holes()
-    one, many = fresh(learner, missing="fill"), fresh(learner, missing="fill")
+    one, many = fresh(learner, missing="mean"), fresh(learner, missing="mean")
     _, predicted = looped(one, X, y)
     require_same(many.run(X, y).predictions, predicted, "predictions")
     require_same_state(many, one, "state")
@@ -35,7 +35,7 @@ def filling_is_the_same_in_run_and_loop(learner: Learner) -> None:
 def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
     """The model equals one that learns rows with the means and flags already filled in."""
     X, y = _holes()
-    model, predicted = looped(fresh(learner, missing="fill"), X, y)
+    model, predicted = looped(fresh(learner, missing="mean"), X, y)
     by_hand = fresh(learner, missing="skip")
     sums, counts = np.zeros(3), np.zeros(3)
     flags: list[str] = []
@@ -60,7 +60,7 @@ def filling_takes_the_mean_so_far_and_a_flag(learner: Learner) -> None:
 def filled_tickets_are_rows_learned(learner: Learner) -> None:
     """Telling a ticket equals learning its row, even after a round trip of ticket and model through bytes."""
     X, y = _holes()
-    by_row, by_ticket = (looped(fresh(learner, missing="fill"), X, y)[0] for _ in range(2))
+    by_row, by_ticket = (looped(fresh(learner, missing="mean"), X, y)[0] for _ in range(2))
     with contextlib.suppress(ValueError):  # a function among the parameters
         by_ticket = from_bytes(by_ticket.to_bytes())
     for x, label in zip(X[:30], y.tolist(), strict=False):
@@ -74,7 +74,7 @@ def filled_tickets_are_rows_learned(learner: Learner) -> None:
 def filling_refuses_infinity(learner: Learner) -> None:
     """Infinity does not count as missing, in rows or in labels."""
     X, y = stream()
-    model = fresh(learner, missing="fill")
+    model = fresh(learner, missing="mean")
     model.run(X, y)
     bad = X.copy()
     bad[17, 2] = np.inf

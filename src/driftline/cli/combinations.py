@@ -11,7 +11,7 @@ from driftline.base.rules import PROBABILITY
 from driftline.cli.arguments import names_in
 from driftline.files import Options
 from driftline.files.options import CLASSIFY
-from driftline.tables.columns import SKIP
+from driftline.tables.missing import SKIP
 
 
 def check_level(level: float | None) -> None:

@@ -22,8 +22,9 @@ from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.storage import model_file
-from driftline.tables.columns import MEAN, SKIP, ZERO, Categories, Numbers
+from driftline.tables.columns import Categories, Numbers
 from driftline.tables.inputs import Array
+from driftline.tables.missing import MEAN, SKIP, ZERO
 
 WHERE = "forecast"
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
@@ -56,7 +57,7 @@ def load(path: Path) -> TrainedForecaster:
     if not model.n_seen_:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
-        if model._encoded is not None:
+        if model._columns is not None:
             raise ModelFileError(f"{path}: the forecaster has learned text or times in Python; use it from Python")
         if model._names is None:
             raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")

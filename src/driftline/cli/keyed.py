@@ -82,7 +82,7 @@ class Keyed(Task):
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftlineWarning)
-                run = self.model.run(keys, rows.encoder.table(raw) if encodes else block.X, block.y, level=self.level)
+                run = self.model.run(keys, rows.encoder.as_given(raw) if encodes else block.X, block.y, level=self.level)
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]

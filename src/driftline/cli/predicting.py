@@ -27,8 +27,9 @@ from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
 from driftline.storage import model_file
-from driftline.tables.columns import SKIP, Categories
+from driftline.tables.columns import Categories
 from driftline.tables.inputs import Array
+from driftline.tables.missing import SKIP
 
 THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"
 SEVERAL_ROWS = "some keys have several rows; each is predicted as the next row of its key, which only the first one is"
@@ -76,7 +77,7 @@ def load(path: Path) -> TrainedModel:
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
-        if model._intake is not None:
+        if model._columns is not None:
             return _by_columns(model, in_order)
         names = None if model._names is None else tuple(map(str, model._names))
         return TrainedModel(model, Options(features=names, missing={"": SKIP}), None, in_order=in_order)
@@ -88,8 +89,8 @@ def load(path: Path) -> TrainedModel:
 
 def _by_columns(model: Learner, in_order: bool) -> TrainedModel:
     """A model trained on text and times from Python: it encodes the columns of a file itself."""
-    assert model._intake is not None
-    columns = model._intake.columns
+    assert model._columns is not None
+    columns = model._columns.columns
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
     options = Options(features=tuple(map(str, columns)), text=tuple(texts))
     return TrainedModel(model, options, None, in_order=in_order, by_columns=True)
@@ -194,7 +195,7 @@ class Predictor:
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
-            X = self.rows.encoder.table(raw) if encodes_itself(model, self.rows) else self._matrix(block)
+            X = self.rows.encoder.as_given(raw) if encodes_itself(model, self.rows) else self._matrix(block)
             return _by_key(model, keys, X, self.level)
         if self.trained.by_columns:
             return self._one_by_one(model, raw.table.to_pylist(), block)

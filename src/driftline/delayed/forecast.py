@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,6 +81,20 @@ class ForecastRun:
     def __repr__(self) -> str:
         rows, steps = self.predictions.shape
         return f"ForecastRun(rows={rows}, steps={steps}, mse={self.mse[0]:.6g} to {self.mse[-1]:.6g})"
+
+
+def joined(parts: Sequence[ForecastRun]) -> ForecastRun:
+    """Concatenates runs."""
+    ends = [
+        None if parts[0].lower is None else np.concatenate([getattr(part, end) for part in parts])
+        for end in ("lower", "upper")
+    ]
+    uninformed = np.zeros_like(parts[0].uninformed)
+    for place, part in enumerate(parts):
+        before = sum(map(len, parts[:place]))
+        uninformed += np.where(uninformed == before, part.uninformed, 0)
+    predictions, errors = (np.concatenate([getattr(part, name) for part in parts]) for name in ("predictions", "errors"))
+    return ForecastRun(predictions, errors, ends[0], ends[1], parts[0].level, uninformed)
 
 
 def _mean(values: Array) -> Array:

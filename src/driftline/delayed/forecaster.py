@@ -10,23 +10,22 @@ import numpy as np
 
 from driftline._core import Guard
 from driftline.base import late, levels
-from driftline.base.intake import FILL
 from driftline.base.late import NOTHING, Waiting
 from driftline.base.learner import Learner
 from driftline.base.rules import whole
-from driftline.delayed import record
-from driftline.delayed.encoded import Encoded, columns_of, joined, lost_rows, other_names
-from driftline.delayed.forecast import Forecast, ForecastRun
+from driftline.delayed import given, record
+from driftline.delayed.forecast import Forecast, ForecastRun, joined
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
 from driftline.delayed.undo import Undo
 from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
-from driftline.tables import inputs
+from driftline.tables import inputs, missing
 from driftline.tables.cells import Given
-from driftline.tables.encoder import spans
+from driftline.tables.encoder import Columns, spans
 from driftline.tables.inputs import Array, Name
+from driftline.tables.missing import SKIP
 from driftline.tables.unseen import Averages
 
 _STEPS = whole(1, 10_000)
@@ -68,7 +67,8 @@ class Forecaster(model_file.Saved):
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
         self._names: list[Name] | None = None
-        self._encoded: Encoded | None = None  # the encoding of columns, once one held text or times
+        self._columns: Columns | None = None  # once one held text or times
+        self._ahead: list[Name] | None = None  # those of them that are known ahead; None for all
         self._models = [learner.clone() for _ in range(self._steps)]
         self._waiting = [NOTHING] * self._steps
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
@@ -89,7 +89,7 @@ class Forecaster(model_file.Saved):
     @property
     def known(self) -> list[Name] | None:
         """The features that are known ahead, or the columns if some hold text or times; None for all."""
-        return self._known.given if self._encoded is None else self._encoded.ahead
+        return self._known.given if self._columns is None else self._ahead
 
     @property
     def n_seen_(self) -> int:
@@ -111,7 +111,7 @@ class Forecaster(model_file.Saved):
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
         with self._guard.transaction(self._undo):
-            columns = columns_of(x, self._encoded is not None, where)
+            columns = given.by_columns(x, self._columns is not None, where)
             if columns is not None:
                 learn = partial(self._learn_columns, columns, label, None, where, start=None)
             else:
@@ -130,7 +130,7 @@ class Forecaster(model_file.Saved):
         """
         where = "Forecaster.run"
         with self._guard.transaction(self._undo):
-            columns = columns_of(X, self._encoded is not None, where)
+            columns = given.by_columns(X, self._columns is not None, where)
             if columns is not None:
                 labels = inputs.as_vector(y, next(iter(columns.values())).rows, where, "y")
                 run = self._learn_columns(columns, labels, level, where, start=0)
@@ -142,28 +142,28 @@ class Forecaster(model_file.Saved):
         return run
 
     def _learn_columns(
-        self, columns: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
+        self, rows: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
         """Encodes and learns rows, in stretches that end where a row brings a new feature."""
-        if self._encoded is not None:
-            encoded = self._encoded.copy()
+        if self._columns is not None:
+            columns, ahead = self._columns.copy(), self._ahead
         else:
-            encoded = Encoded.begin(self._names or [], self._known.given, list(columns), where)
+            columns, ahead = given.begin(self._names or [], self._known.given, list(rows), where)
         if self._rows and self._names is None:
-            raise ValueError(other_names(where, None, list(columns)))
-        lost = lost_rows(self._learner, columns, where, start)
+            raise ValueError(given.other_names(where, None, list(rows)))
+        lost = given.lost_rows(self._learner, rows, where, start)
         learned = ~lost & (np.abs(y) <= self._learner._door.largest)
-        X, growth = encoded.rows(columns, learned, where)
+        X, growth = columns.table(given.in_order(columns, rows, where), where, learned)
+        columns.note_averages()
         X[lost], y = np.nan, np.where(lost, np.nan, y)
-        self._encoded, parts = encoded, []
+        self._columns, self._ahead, parts = columns, ahead, []
         for first, last, width in spans(growth, self._past.shape[1], len(X)):
-            names = encoded.intake.names[:width]
-            known = encoded.known()
+            names, known = columns.names[:width], columns.features_of(ahead)
             self._grow_alone(names, None if known is None else [name for name in known if name in names])
             begin = None if start is None else start + first
-            rows = X[first:last, :width], y[first:last]
-            parts.append(self._learn_rows(*rows, names, level, where, begin, encoded.averages))
-        encoded.settle(self._learned_names())
+            piece = X[first:last, :width], y[first:last]
+            parts.append(self._learn_rows(*piece, names, level, where, begin, columns.averages))
+        columns.settle(set.intersection(*(set(model._names or ()) for model in self._models)))
         return joined(parts)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
@@ -177,10 +177,6 @@ class Forecaster(model_file.Saved):
         self._names, self._known = names, Known(known)
         self._known.check(len(names), names, "Forecaster")
         self._ready = [None] * self._steps
-
-    def _learned_names(self) -> set[Name]:
-        """The features that the models of all steps have learned."""
-        return set.intersection(*(set(model._names or ()) for model in self._models))
 
     def _learn(
         self,
@@ -282,7 +278,7 @@ class Forecaster(model_file.Saved):
 
         def step(number: int) -> tuple[float, float, float]:
             model = self._current(number, where)
-            averages = None if self._encoded is None else self._encoded.averages
+            averages = None if self._columns is None else self._columns.averages
             ticket = model.ask(late.row_for(model, rows[number], self._names, averages), number + 1)
             return (ticket.prediction, *ticket.ends(place))
 
@@ -305,8 +301,8 @@ class Forecaster(model_file.Saved):
         self._known.refuse_missing(self._past[-1], self._names, where)
         if isinstance(X_next, int | np.integer):
             return self._known.of_count(int(X_next), self._past[-1], where)
-        if self._encoded is not None:
-            return self._encoded.next_rows(X_next, self._known, self._past[-1], where)
+        if self._columns is not None:
+            return given.next_rows(self._columns, self._ahead, X_next, self._known, self._past[-1], where)
         return self._known.ahead(X_next, self._names, self._past[-1], where)
 
     # Rows.
@@ -338,7 +334,7 @@ class Forecaster(model_file.Saved):
         if self._rows and width != self._past.shape[1]:
             raise ValueError(f"{where}: x has {width} features, expected {self._past.shape[1]}")
         if self._rows and names is not None and (self._names is None or set(names) != set(self._names)):
-            raise ValueError(other_names(where, self._names, names))
+            raise ValueError(given.other_names(where, self._names, names))
 
     # Keeping.
 
@@ -353,7 +349,8 @@ class Forecaster(model_file.Saved):
                 "steps": self._steps,
                 "known": self._known.given,
                 "names": self._names,
-                "columns": None if self._encoded is None else self._encoded.plain(),
+                "columns": None if self._columns is None else self._columns.state(),
+                "ahead": self._ahead,
                 "models": [model.__getstate__() for model in self._models],
                 "waiting": list(self._waiting),  # its contents are never modified
                 "past": self._past,
@@ -378,7 +375,9 @@ class Forecaster(model_file.Saved):
         self._names, self._rows = state["names"], state["rows"]
         self._waiting, self._past = list(state["waiting"]), state["past"]
         self._known = Known(state["known"])
-        self._encoded = None if state["columns"] is None else Encoded.restored(state["columns"], self._names)
+        columns = state["columns"]
+        self._columns = None if columns is None else Columns.restored(columns, self._names, SKIP)
+        self._ahead = state["ahead"]
         if self._rows:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
@@ -404,7 +403,7 @@ def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: 
         return 0
     door = model._door
     learned = np.abs(np.append(waiting.labels, y)) <= door.largest
-    if model.missing != FILL:  # which learns rows with missing features
+    if not missing.by_column(model.missing):  # which learns rows with missing features
         whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
         learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
     return min(max(int(learned.argmax()) + ahead - len(waiting), 0), len(rows)) if learned.any() else len(rows)

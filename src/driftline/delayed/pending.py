@@ -15,7 +15,7 @@ from driftline.base import levels, replay
 from driftline.base import record as records
 from driftline.base.learner import Learner
 from driftline.base.rules import COUNT
-from driftline.base.ticket import Columns, Ticket, mark_of
+from driftline.base.ticket import ByColumns, Ticket, mark_of
 from driftline.delayed import packed
 from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
@@ -329,7 +329,7 @@ def _same_row(one: Any, other: Any, single: bool) -> bool:
 
 def _as_given(x: Any) -> Any:
     """A ticket's row as given, without filled-in values."""
-    if not isinstance(x, Columns):
+    if not isinstance(x, ByColumns):
         return x
     return {name: None if isinstance(value, Filled) else value for name, value in x.cells.items()}
 

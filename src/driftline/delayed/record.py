@@ -9,11 +9,12 @@ import numpy as np
 from driftline.base import record as records
 from driftline.base.late import Waiting
 from driftline.delayed import packed
-from driftline.delayed.encoded import Encoded
 from driftline.errors import ModelFileError
 from driftline.storage import codec
 from driftline.storage.model_file import Record
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array
+from driftline.tables.missing import SKIP
 
 if TYPE_CHECKING:
     from driftline.delayed.forecaster import Forecaster
@@ -30,9 +31,9 @@ def of(forecaster: Forecaster) -> Record:
         "names": codec.encode_names("Forecaster", forecaster._names),
         "rows": forecaster._rows,
     }
-    if forecaster._encoded is not None:
-        codec.encode_names("Forecaster", [*forecaster._encoded.intake.columns])
-        head["columns"] = forecaster._encoded.plain()
+    if forecaster._columns is not None:
+        codec.encode_names("Forecaster", [*forecaster._columns.columns])
+        head["columns"], head["ahead"] = forecaster._columns.state(), forecaster._ahead
     arrays: dict[str, Array] = {"past": forecaster._past}
     heads = [[kept.head, tickets] for kept, (tickets, _) in zip(inner, waiting, strict=True)]
     arrays["models"] = packed.text_of(heads)
@@ -47,7 +48,8 @@ def fill(forecaster: Forecaster, kept: Record) -> None:
     head, arrays = kept.head, dict(kept.arrays)
     forecaster._names = codec.decode_names(head["names"])  # type: ignore[assignment]
     if "columns" in head:
-        forecaster._encoded = Encoded.restored(head["columns"], forecaster._names)
+        forecaster._columns = Columns.restored(head["columns"], forecaster._names, SKIP)
+        forecaster._ahead = head["ahead"]
     forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
     forecaster._past = arrays["past"]
     models = packed.of_text(arrays["models"])

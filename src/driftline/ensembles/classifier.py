@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from driftline.base import intake, params, sklearn
+from driftline.base import encoding, params, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite
-from driftline.base.intake import EncodedTable
+from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -265,8 +265,8 @@ class Classifier(MetaLearner):
 
     def _score_one(self, x: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
-        row, _ = self._read(intake.enter(self, x, where, grow=False).x, where, grow=False)
-        if self.missing != "skip":
+        row, _ = self._read(encoding.enter(self, x, where, grow=False).x, where, grow=False)
+        if not self._leaves_out:
             self._door.refuse_bad(row, where)
         model = self
         if self._core is None:

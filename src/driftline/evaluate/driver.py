@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base import late, levels
-from driftline.base.intake import EncodedTable
+from driftline.base.encoding import EncodedTable
 from driftline.base.late import Waiting
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects

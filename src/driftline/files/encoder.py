@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from driftline.tables import encoder, kinds
 from driftline.tables.calendar import MISSING
 from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
+from driftline.tables.missing import LAST
 from driftline.tables.unseen import Averages, Row
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -66,7 +67,7 @@ class Block:
         return encoder.spans(self.growth, self.width_before, len(self.X))
 
 
-class Encoder(encoder.ColumnEncoder):
+class Encoder(encoder.Columns):
     """Turns blocks of a file's columns into blocks of rows.
 
     Args:
@@ -74,11 +75,10 @@ class Encoder(encoder.ColumnEncoder):
     """
 
     def __init__(self, options: Options) -> None:
-        super().__init__(options.categories, options.policy)
+        super().__init__({"": LAST, **options.missing}, limit=options.categories)
         self.options = options
         self.recent: list[float] = []  # the last times, dates in seconds
         self.backwards = 0  # rows whose time is before the previous row's
-        self.averages: Averages = {}  # of the categories' features; blocks share it
 
     def encode(self, raw: RawBlock) -> Block:
         """The rows of a block."""
@@ -89,7 +89,7 @@ class Encoder(encoder.ColumnEncoder):
                 self.add(name, raw.kinds[name])
         values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
         X, growth = self.rows(values, len(raw.table))
-        self.averages |= self.new_averages()
+        self.note_averages()
         labels, times = self.labels(raw), self._times(raw)
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone, self.averages)
@@ -105,7 +105,7 @@ class Encoder(encoder.ColumnEncoder):
         """Whether a feature is text or a time."""
         return not all(isinstance(column, Numbers | Unknown) for column in self.columns.values())
 
-    def table(self, raw: RawBlock) -> pa.Table:
+    def as_given(self, raw: RawBlock) -> pa.Table:
         """The columns of a block that become features, as they are, for a model that encodes them itself."""
         there, found = set(raw.table.schema.names), {}
         for name, column in self.columns.items():
@@ -195,15 +195,13 @@ class Encoder(encoder.ColumnEncoder):
 
     def state(self) -> dict[str, Any]:
         """The state, as plain values."""
-        averages = [[name, average] for name, average in self.averages.items()]  # a list, since files sort mappings
-        return super().state() | {"recent": self.recent, "backwards": self.backwards, "averages": averages}
+        return super().state() | {"recent": self.recent, "backwards": self.backwards}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what :meth:`state` returned."""
         super().restore(state)
         self.recent = [float(time) for time in state["recent"]]
         self.backwards = int(state["backwards"])
-        self.averages = {name: dict(average) for name, average in state["averages"]}
 
 
 def as_classes(values: Any) -> Array:

@@ -9,11 +9,16 @@ from typing import Any, Self
 
 from driftline.base.rules import WHOLE, choice
 from driftline.errors import closest
-from driftline.tables.columns import CATEGORIES, LAST, POLICIES
+from driftline.tables import missing
+from driftline.tables.columns import CATEGORIES
+from driftline.tables.missing import FILLS, LAST, SKIP
 
 REGRESS, CLASSIFY = TASKS = ("regress", "classify")
 _TASK = choice(TASKS)
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
+
+
+POLICIES = (*FILLS, SKIP)
 
 
 @dataclass(frozen=True)
@@ -63,8 +68,8 @@ class Options:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-        missing: Any = self.missing
-        object.__setattr__(self, "missing", {"": missing} if isinstance(missing, str) else dict(missing or {}))
+        given: Any = self.missing
+        object.__setattr__(self, "missing", {"": given} if isinstance(given, str) else dict(given or {}))
         if self.delimiter is not None:
             object.__setattr__(self, "delimiter", self.delimiter.replace("\\t", "\t"))
         self._check()
@@ -109,7 +114,7 @@ class Options:
 
     def policy(self, name: str) -> str:
         """What replaces a missing number of a column."""
-        return self.missing.get(name, self.missing.get("", LAST))
+        return missing.word(self.missing, name, LAST)
 
     @property
     def named(self) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from driftline import _core
-from driftline.base.intake import FILL
 from driftline.base.learner import Learner
 from driftline.fleet.run import LIMIT
 from driftline.linear.descent import Descending
 from driftline.linear.recursion import Recursive
 from driftline.linear.schedules import SharedSchedules
+from driftline.tables import missing
 from driftline.tables.inputs import Array
 
 _SECOND = {"float64": _core.SecondOrderFleet64, "float32": _core.SecondOrderFleet32}
@@ -22,7 +22,7 @@ _FIRST = {"float64": _core.FirstOrderFleet64, "float32": _core.FirstOrderFleet32
 
 def has_fixed_size(learner: Learner) -> bool:
     """Whether the learner's state consists of weights, sums and a matrix of fixed size that only native code changes."""
-    if learner.missing == FILL:  # its column means are kept in Python
+    if missing.by_column(learner.missing):  # its columns are kept in Python
         return False
     if type(learner)._make_core not in (Recursive._make_core, Descending._make_core):
         return False

@@ -13,7 +13,7 @@ import numpy as np
 from driftline.base import levels
 from driftline.base.alarm import Alarm
 from driftline.base.door import Door
-from driftline.base.intake import EncodedTable
+from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.run import Run

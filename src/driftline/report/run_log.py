@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftline.base.alarm import Alarm
-from driftline.base.intake import FILL, Intake
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run, require_page
@@ -28,7 +27,9 @@ from driftline.report.rows import FIELDS, PLACES, RunRows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
 from driftline.tables import cells, inputs
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Table
+from driftline.tables.missing import RAISE
 
 BUCKETS = 4096
 TOO_LARGE = 1e150  # larger values cannot be squared and summed
@@ -80,7 +81,7 @@ class RunLog:
         self.alarms = AlarmLog()
         self.recent = RecentRows()
         self.hindsight: Hindsight | None = None
-        self.intake: Intake | None = None  # encodes frames with text or times
+        self.columns: Columns | None = None  # of frames with text or times
         self.spread = Spread()  # of the features, if there is no hindsight
         self.unfixed = ""  # why there is no fixed model to compare with
         self._model: Learner | None = None
@@ -136,7 +137,7 @@ class RunLog:
         rows = len(run) if X is None else X.shape[0] if table is None else table.rows
         if rows != len(run):
             raise ValueError(f"{where}: X has {rows} rows, the run has {len(run)}")
-        table, intake = self._encoded(table, np.isfinite(errors), model, where)
+        table, columns = self._encoded(table, np.isfinite(errors), model, where)
         if table is not None and table.columns < self.features:
             raise ValueError(f"{where}: X has {table.columns} features, expected at least {self.features}")
         if self.rows and (times is None) != (self.clock is None):
@@ -145,7 +146,7 @@ class RunLog:
         if self.rows and clock != self.clock:
             raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
-        self.intake = intake
+        self.columns = columns
         self._set_clock(moments, clock)
         rows = RunRows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
         self._add_rows(rows, blocks)
@@ -156,19 +157,19 @@ class RunLog:
 
     def _encoded(
         self, table: Table | None, learned: Array, model: Learner | None, where: str
-    ) -> tuple[Table | None, Intake | None]:
-        """The rows as numbers, with text and times encoded as learners encode them, and the updated intake."""
-        if table is None or (self.intake is None and not cells.has_special(table)):
-            return table, self.intake
-        intake = Intake(model is not None and model.missing == FILL) if self.intake is None else self.intake.copy()
-        if self.intake is None:
-            intake.know_numbers((self.names or [])[: self.features])
+    ) -> tuple[Table | None, Columns | None]:
+        """The rows as numbers, with text and times encoded as learners encode them, and the updated columns."""
+        if table is None or (self.columns is None and not cells.has_special(table)):
+            return table, self.columns
+        columns = Columns(RAISE if model is None else model.missing) if self.columns is None else self.columns.copy()
+        if self.columns is None:
+            columns.know_numbers((self.names or [])[: self.features])
         blocks = []
         for start in range(0, table.rows, inputs.BLOCK_ROWS):
             piece = slice(start, min(start + inputs.BLOCK_ROWS, table.rows))
-            blocks.append(intake.table(cells.of_table(table, piece.start, piece.stop, where), where, learned[piece])[0])
-        X = np.concatenate([np.pad(block, ((0, 0), (0, len(intake.names) - block.shape[1]))) for block in blocks])
-        return Table(X, len(X), X.shape[1], intake.names, where), intake
+            blocks.append(columns.table(cells.of_table(table, piece.start, piece.stop, where), where, learned[piece])[0])
+        X = np.concatenate([np.pad(block, ((0, 0), (0, len(columns.names) - block.shape[1]))) for block in blocks])
+        return Table(X, len(X), X.shape[1], columns.names, where), columns
 
     def _set_clock(self, moments: Array | None, clock: str | None) -> None:
         self.clock = clock
@@ -201,7 +202,7 @@ class RunLog:
                 self.unfixed = "values are too large to be squared"
         if table is not None:
             self.features = table.columns
-            if table.names is not None and (self.names is None or self.intake is not None):
+            if table.names is not None and (self.names is None or self.columns is not None):
                 self.names = [str(name) for name in table.names]
         if self.unfixed or table is None:
             self.hindsight = None
@@ -240,7 +241,7 @@ class RunLog:
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         summary = dict(self.model_summary())
         arrays = {"weights": summary.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
-        columns = None if self.intake is None else {**self.intake.plain(), "fill": self.intake.fill}
+        columns = None if self.columns is None else {**self.columns.state(), "missing": self.columns.missing}
         return {**plain, **arrays, "model_summary": json.dumps(summary), "columns": json.dumps(columns), **nested}
 
     @classmethod
@@ -262,8 +263,8 @@ class RunLog:
             log._model_summary = {**summary, "weights": np.array(state["weights"])}
         columns = json.loads(state["columns"])
         if columns is not None:
-            log.intake = Intake(columns["fill"], columns["named"])
-            log.intake.restore(columns)
+            log.columns = Columns(columns["missing"])
+            log.columns.restore(columns)
         log.fine.restore(parts["fine"])
         log.snapshots = Snapshots.restored(parts["snapshots"])
         log.baselines = Baselines.restored(parts["baselines"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +13,8 @@ from driftline.errors import ModelFileError
 
 T = TypeVar("T", bound=type)
 
-_classes: dict[str, type] = {}
+_MAPPING = "mapping"
+_classes: dict[str, Callable[..., Any]] = {_MAPPING: lambda names, values: dict(zip(names, values, strict=True))}
 _names: dict[type, str] = {}
 _fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
 
@@ -41,6 +42,9 @@ def encode(owner: str, name: str, value: Any) -> Any:
     if isinstance(value, (np.ndarray, Sequence)) and not isinstance(value, (str, bytes)):
         items = [item.item() if isinstance(item, np.generic) else item for item in value]
         return [item if type(item) in (bool, int, str) else float(item) for item in items]
+    if isinstance(value, Mapping):  # as two lists, since files sort mappings
+        parts = {"names": list(value), "values": list(value.values())}
+        return {"object": _MAPPING, "fields": encode_fields(owner, f"{name}__", parts)}
     plain = spell_infinities(value)
     if plain is None or isinstance(plain, (bool, int, float, str, dict)):
         return plain

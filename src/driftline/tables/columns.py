@@ -17,9 +17,8 @@ import numpy as np
 
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import NUMBER, TEXT
+from driftline.tables.missing import FILLS, LAST, MEAN, ZERO
 
-LAST, MEAN, ZERO, SKIP = "last", "mean", "zero", "skip"
-POLICIES = (LAST, MEAN, ZERO, SKIP)
 VALUE, ABSENT, OTHER = "value", "missing", "other"
 LONGEST_CATEGORY = 256  # characters by which categories are told apart
 CATEGORIES = 50  # texts of a column that get their own feature, by default
@@ -147,7 +146,8 @@ class Numbers(Column):
 
     Args:
         name: the column's name.
-        policy: "last" repeats the last value, "mean" uses the mean so far, "zero" uses 0, "skip" leaves the row out.
+        policy: what takes the place of a missing number: "last" for the last value, "mean" for the mean so far, "zero" for
+            0. With any other word, the row is left out.
     """
 
     kind = NUMBER
@@ -169,7 +169,7 @@ class Numbers(Column):
             return {}, []
         filled = self._fill(values, known, counted)
         filled[:first] = 0.0
-        if self.policy == SKIP:
+        if self.policy not in FILLS:
             return {VALUE: filled}, new
         absence, more = self._absence(known, learned, first)
         return {VALUE: filled} | absence, new + more
@@ -189,7 +189,7 @@ class Numbers(Column):
 
     def _fill(self, values: Array, known: Array, counted: Array) -> Array:
         """The values with gaps filled in; remembers those that count."""
-        if self.policy == SKIP:
+        if self.policy not in FILLS:
             return values.copy()
         if self.policy == ZERO:
             return np.where(known, values, 0.0)
@@ -207,8 +207,8 @@ class Numbers(Column):
 
     @property
     def changing(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The sums from which the mean is computed."""
-        return ("total", "count") if self.policy == MEAN else ()
+        """What the next missing number is filled in from."""
+        return {MEAN: ("total", "count"), LAST: ("last",)}.get(self.policy, ())
 
     def writer(self, places: Mapping[str, int]) -> Writer:
         """See :meth:`Column.writer`."""
@@ -220,9 +220,9 @@ class Numbers(Column):
             if type(value) is float:
                 row[at] = value
                 return True
-            if value is not None or self.policy != MEAN or (absent is None and learned):
+            if value is not None or self.policy not in FILLS or (absent is None and learned):
                 return False
-            row[at] = self.total / max(self.count, 1)
+            row[at] = {MEAN: self.total / max(self.count, 1), LAST: self.last, ZERO: 0.0}[self.policy]
             if absent is not None:
                 row[absent] = 1.0
             return True
@@ -233,13 +233,16 @@ class Numbers(Column):
         """See :meth:`Column.after`."""
         at, absent = places[VALUE], places.get(ABSENT)
 
+        def last(row: list[float]) -> tuple[float]:
+            return (self.last if absent is not None and row[absent] else row[at],)
+
         def sums(row: list[float]) -> tuple[float, int]:
             if absent is not None and row[absent]:
                 return self.total, self.count
             total = self.total + row[at]
             return total if -_LARGEST <= total <= _LARGEST else math.copysign(_LARGEST, total), self.count + 1
 
-        return sums
+        return last if self.policy == LAST else sums
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from driftline.tables import cells
-from driftline.tables.encoder import ColumnEncoder
+from driftline.tables.columns import Column
 from driftline.tables.inputs import Name
 
 
 class RowPlan:
-    """The columns of an encoder, compiled for single rows. It is valid as long as the encoder has the same features.
+    """Columns, compiled for single rows. It is valid as long as they have the same features.
 
     Args:
-        encoder: the encoder.
+        names: the names of the features.
+        features: the column and the key of each.
+        columns: the columns by name.
+        gaps: the columns whose missing values are filled in.
         largest: the largest number that a row may hold.
-        fill: whether values may be missing.
     """
 
-    def __init__(self, encoder: ColumnEncoder, largest: float, fill: bool) -> None:
-        self.names, self._largest, self._fill = encoder.names, largest, fill
-        self._known = frozenset(encoder.names)
-        places: dict[Name, dict[str, int]] = {name: {} for name in encoder.columns}
-        for place, (name, key) in enumerate(encoder.features):
+    def __init__(
+        self,
+        names: list[Name],
+        features: Iterable[tuple[Name, str]],
+        columns: Mapping[Name, Column],
+        gaps: Iterable[Name],
+        largest: float,
+    ) -> None:
+        self.names, self._largest, self._gaps = names, largest, frozenset(gaps)
+        self._known = frozenset(names)
+        places: dict[Name, dict[str, int]] = {name: {} for name in columns}
+        for place, (name, key) in enumerate(features):
             places[name][key] = place
-        self._writers = {name: column.writer(places[name]) for name, column in encoder.columns.items()}
-        changing = [(column, places[name]) for name, column in encoder.columns.items() if column.changing and places[name]]
+        self._writers = {name: column.writer(places[name]) for name, column in columns.items()}
+        changing = [(column, places[name]) for name, column in columns.items() if column.changing and places[name]]
         self._after = [column.after(found) for column, found in changing]
         self._owners = [column for column, _ in changing for _ in column.changing]
         self._attributes = [attribute for column, _ in changing for attribute in column.changing]
@@ -44,7 +53,7 @@ class RowPlan:
                     return None
             elif value != value:
                 value = None
-            if (value is None and not self._fill) or (type(value) is float and not -largest <= value <= largest):
+            if (value is None and name not in self._gaps) or (type(value) is float and not -largest <= value <= largest):
                 return None
             write = self._writers.get(name)
             if write is None:
