@@ -239,18 +239,18 @@ def without(row, name):
 @pytest.mark.parametrize(
     ("change", "policy", "column"),
     [
-        (without(1, "hour"), "last", "hour"),
+        (without(1, "hour"), "", "hour"),
         (without(0, "hour"), "skip", "hour"),
-        (without(1, "where"), "last", "where"),
-        (without(0, "when"), "last", "when"),
+        (without(1, "where"), "", "where"),
+        (without(0, "when"), "", "when"),
         (without(1, "price"), "zero", None),
-        (KNOWN, "last", None),
+        (KNOWN, "", None),
     ],
 )
 def test_a_value_that_is_known_ahead_must_be_present(capsys, tmp_path, ending, change, policy, column):
     """Otherwise the last value would silently replace it; --missing can choose another rule."""
     frame = series().assign(when=np.arange(400), price=1.0, where="north")
-    missing = [] if policy == "last" else ["--missing", policy]
+    missing = ["--missing", policy] if policy else []
     state = trained(capsys, tmp_path, frame, "--time", "when", "--known", "hour,price,where", *missing)
     future = write(pa.Table.from_pylist(change, pa.Table.from_pylist(KNOWN).schema), tmp_path / f"future{ending}")
     if ending == ".jsonl":
@@ -396,3 +396,39 @@ def test_a_forecaster_saved_from_python_finds_its_columns_by_name(capsys, tmp_pa
     _, out, _ = call(capsys, "forecast", tmp_path / "m.drift", tmp_path / "next.csv")
     predicted = [float(line.split(",")[2]) for line in out.splitlines()[1:]]
     np.testing.assert_allclose(predicted, forecaster.forecast(frame[["hour"]][:3]).predictions, rtol=1e-12)
+
+
+def sales(rows, seed=4):
+    """Daily sales by holiday and town, whose values the calendar knows, and the wind, which it does not."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame(
+        {"day": pd.date_range("2026-01-01", periods=rows, freq="D"), "town": rng.choice(["Rome", "Oslo"], rows)}
+    )
+    frame["wind"] = rng.normal(size=rows)
+    weekend = np.arange(rows) % 7 >= 5
+    return frame, 50 + 9 * weekend + 4 * (frame["town"] == "Oslo").to_numpy() + rng.normal(scale=0.1, size=rows)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("known", [None, ["day", "town"], ["town"], []])
+def test_a_forecaster_that_learned_text_and_times_in_python_forecasts_files(capsys, tmp_path, known, ending):
+    frame, y = sales(123)
+    model = dl.Forecaster(dl.Ridge(), steps=3, known=known)
+    model.run(frame[:120], y[:120])
+    model.save(tmp_path / "m")
+    future = frame[120:] if known is None else frame.loc[120:, known] if known else frame.loc[120:, ["wind"]]
+    future = future.assign(town=["Oslo", "Bern", "Rome"]) if "town" in future else future
+    source = write(pa.Table.from_pandas(future, preserve_index=False), tmp_path / f"future{ending}")
+    code, _, err = call(capsys, "forecast", tmp_path / "m", source, "--out", tmp_path / "out.parquet", "--level", "0.8")
+    assert (code, "error" in err) == (0, False)
+    expected = model.forecast(3 if known == [] else future, level=0.8)
+    found = predictions(tmp_path / "out.parquet")
+    for name, values in (("prediction", expected.predictions), ("lower", expected.lower), ("upper", expected.upper)):
+        np.testing.assert_allclose(found[name].to_numpy(), values, rtol=1e-12)
+    if known:
+        lacking = write(
+            pa.Table.from_pandas(future.drop(columns="town").assign(other=1.0), preserve_index=False),
+            tmp_path / f"b{ending}",
+        )
+        code, out, err = call(capsys, "forecast", tmp_path / "m", lacking)
+        assert (code, out, "'town'" in err) == (1, "", True)

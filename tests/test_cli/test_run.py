@@ -20,7 +20,7 @@ FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.feather", "a.arrows",
 
 def plainly(table, model, *, delay=0, level=None):
     """Repeats the run row by row, with mappings of features built by the documented rules."""
-    last, seen, waiting, out, places = 0.0, set(), [], [], Places()
+    winds, seen, waiting, out, places = [], set(), [], [], Places()
     for row in table.to_pylist():
         x, y = {}, row.pop("load")
         for name, value in row.items():
@@ -34,9 +34,9 @@ def plainly(table, model, *, delay=0, level=None):
             elif name == "where" and value is not None:
                 x[f"where={value}"] = 1.0
             elif name != "where":
-                x[name] = last if value is None else float(value)
+                x[name] = sum(winds) / len(winds) if value is None else float(value)
             if name == "wind" and value is not None:
-                last = value
+                winds.append(value)
         ticket = model.ask(places.row(x, next((name for name in x if name.startswith("where")), None)), ahead=delay + 1)
         waiting.append((ticket, math.nan if y is None else y))
         if len(waiting) > delay:
@@ -214,6 +214,17 @@ def test_a_row_may_be_skipped_for_a_missing_number(capsys, tmp_path):
     found = outcome(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", "x=skip", "--out", tmp_path / "out.csv")
     assert (found["rows"], found["rows_scored"], found["features"]) == (4, 2, ["x"])  # no label is known at row 0
     assert predictions(tmp_path / "out.csv")["prediction"].to_pylist()[2] is None
+
+
+def test_a_missing_value_may_be_refused_with_its_place(capsys, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("x,town,y\n,Rome,1\n1,Rome,1\n3,Oslo,2\n4,,3\n,Oslo,4\n")
+    for word, line, column in (("raise", 5, "town"), ("x=raise", 6, "x"), ("skip,town=raise", 5, "town")):
+        code, _, err = call(capsys, "run", path, "-t", "y", "-m", "ridge", "--missing", word)
+        wanted = (
+            f"driftline run: {path}, line {line}, column {column!r}: the value is missing, which --missing raise refuses\n"
+        )
+        assert (code, err) == (1, wanted)
 
 
 def test_help_of_every_command_shows_an_example(capsys):

@@ -51,10 +51,10 @@ def make(request):
     return LEARNERS[request.param]
 
 
-@pytest.mark.parametrize("missing", ["raise", "mean"])
+@pytest.mark.parametrize("missing", ["raise", "mean", "last", "zero"])
 def test_the_short_way_leads_where_the_long_way_leads(make, missing):
     """A mapping that is not a plain dict takes the long way."""
-    rows, labels = mixed_rows(120, holes=missing == "mean")
+    rows, labels = mixed_rows(120, holes=missing != "raise")
     short, long = make(missing=missing), make(missing=missing)
     for t, (x, y) in enumerate(zip(rows, labels, strict=True)):
         other = types.MappingProxyType(x)
@@ -66,6 +66,27 @@ def test_the_short_way_leads_where_the_long_way_leads(make, missing):
         short.learn_one(x, y, sample_weight=weight)
         long.learn_one(other, y, sample_weight=weight)
     assert dl.checks.tools.same(short.__getstate__(), long.__getstate__())
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("missing", ["raise", "mean", "last"])
+def test_late_labels_lead_where_the_long_way_leads(make, missing, saved):
+    """Rows are asked before columns and texts appear that are known when they are told."""
+    rows, labels = mixed_rows(120, holes=missing != "raise")
+    short, long, waiting = make(missing=missing), make(missing=missing), []
+    for x, y in zip(rows, labels, strict=True):
+        tickets = short.ask(x, ahead=4), long.ask(types.MappingProxyType(x), ahead=4)
+        assert tickets[0].prediction == tickets[1].prediction
+        assert tickets[0].interval(0.5) == tickets[1].interval(0.5)
+        waiting.append((tickets, y))
+        if len(waiting) == 4:
+            (one, other), y = waiting.pop(0)
+            short.tell(dl.Ticket.from_bytes(one.to_bytes()) if saved else one, y)
+            long.tell(other, y)
+            assert one.told != saved
+    assert dl.checks.tools.same(short.__getstate__(), long.__getstate__())
+    with pytest.raises(ValueError, match="the ticket has already been told its label"):
+        long.tell(other, y)
 
 
 def test_known_rows_do_not_take_the_long_way(monkeypatch, make):
@@ -82,6 +103,8 @@ def test_known_rows_do_not_take_the_long_way(monkeypatch, make):
         model.predict_interval(x)
         model.learn_one(x, 1.0)
         model.learn_one(x, 2.0, sample_weight=0.25)
+        model.tell(model.ask(x), 1.0)
+        model.tell(model.ask(x, ahead=3), 2.0, sample_weight=0.25)
 
 
 def test_arrays_and_lists_are_filled_in_as_in_a_run(make, rows):
@@ -119,11 +142,15 @@ def test_a_bad_value_is_refused_by_name_and_changes_nothing(make, missing, bad):
         model.learn_one(x, y)
     before = model.__getstate__()
     (name,) = bad
-    for act in (lambda x: model.learn_one(x, 1.0), model.predict_one, model.predict_interval):
+    for act in (lambda x: model.learn_one(x, 1.0), model.predict_one, model.predict_interval, model.ask):
         with pytest.raises((TypeError, ValueError), match=rf"\.\w+: .*x.*'{name}'"):
             act({**rows[0], **bad})
     with pytest.raises(ValueError, match="y is infinity"):
         model.learn_one(rows[0], float("inf"))
+    ticket = model.ask(rows[0])
+    with pytest.raises(ValueError, match="y is infinity"):
+        model.tell(ticket, float("inf"))
+    assert not ticket.told
     assert dl.checks.tools.same(before, model.__getstate__())
 
 

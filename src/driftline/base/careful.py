@@ -61,6 +61,13 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 
 def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     """Makes a ticket for a row of any type. An unfitted learner uses the core that this row would create."""
+    known = encoding.known_row(learner, x, learned=True)
+    if known is not None:  # it brings nothing new
+        learner._mark()
+        core: Any = learner._core
+        ticket = core.ask(np.array(known), ahead, Ticket)
+        if ticket is not None:
+            return tickets.of_columns(encoding.known_cells(learner, x, known), ticket)
     where = f"{type(learner).__name__}.ask"
     entered = encoding.enter(learner, x, where, grow=True)
     row, names = learner._read(entered.x, where, grow=True)
@@ -116,6 +123,8 @@ def kept_row(_: Learner, x: Any, row: Any, names: list[Name] | None) -> Any:
 
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
+    if _tell_known(learner, ticket, y, sample_weight):
+        return
     where = f"{type(learner).__name__}.tell"
     tickets.check_ticket(learner, ticket, where)
     learner._mark()
@@ -279,10 +288,23 @@ def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) 
             return False
         core: Any = learner._core
         learning = learner._columns.plan(learner._largest).learning(row)
-        if hasattr(core, "members"):  # a composite core makes the call together with its own
-            return core.learn(row, y, sample_weight, then=[learning]) is Status.DONE
-        calls: Any = map(call, (partial(core.learn, row, y, sample_weight), learning))  # type: ignore[arg-type]  # native, see _uninterrupted
-        return bool(list(takewhile(bool, map(is_, calls, (Status.DONE, None)))))
+        return _stepped(core, partial(core.learn, row), y, sample_weight, [learning]) is Status.DONE
+
+
+def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> bool:
+    """Learns a ticket's row that brings nothing new to the columns. Returns False, with nothing changed, for any other."""
+    core: Any = learner._core
+    x = ticket.x if isinstance(ticket, Ticket) and not ticket.told else None
+    if core is None or learner._columns is None or not isinstance(x, tickets.ByColumns):
+        return False
+    with learner._guard.claim():
+        plan = learner._columns.plan(learner._largest)
+        row = plan.of_mapping(x.cells.items(), True)
+        if row is None:
+            return False
+        then: list[Callable[[], None]] = [plan.learning(row), partial(setattr, ticket, "told", True)]
+        inner = tickets.with_row(x.ticket, np.array(row))
+        return _stepped(core, partial(core.tell, inner), y, sample_weight, then) is Status.DONE
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
@@ -343,19 +365,25 @@ def _step(
     weight = None if batch.weight is None else float(batch.weight[0])
     if status is not Status.UNREAD:
         learner._serve(status, batch)
-    if then and hasattr(learner._core, "members"):  # a composite core makes the calls together with its own
-        take, then = partial(take, then=then), ()
-    calls: list[Callable[[], Any]] = [partial(take, batch.y[0], weight), *then]
-    expected = [Status.DONE, *[None] * len(then)]
-    while True:
-        made: Iterator[Any] = map(call, calls)
-        answers, again = tee(made)
-        list(takewhile(bool, map(is_, answers, expected)))  # no interrupt between the step and the calls
-        if (status := next(again)) is Status.DONE:
-            return True
+    while (status := _stepped(learner._core, take, batch.y[0], weight, then)) is not Status.DONE:
         if status is Status.UNREAD:
             return False
         learner._serve(status, batch)
+    return True
+
+
+def _stepped(
+    core: Any, take: Callable[..., Status], y: Any, weight: float | None, then: Sequence[Callable[[], None]]
+) -> Status:
+    """Passes a label to a core's step and, once it is done, makes more native calls; no interrupt comes between them."""
+    if then and hasattr(core, "members"):  # a composite core makes the calls together with its own
+        take, then = partial(take, then=then), ()
+    calls: list[Callable[[], Any]] = [partial(take, y, weight), *then]
+    made: Iterator[Any] = map(call, calls)
+    answers, again = tee(made)
+    list(takewhile(bool, map(is_, answers, [Status.DONE, *[None] * len(then)])))
+    status: Status = next(again)
+    return status
 
 
 def _block(row: Any) -> Any:

@@ -13,6 +13,7 @@ from driftline.base.batch import numbered
 from driftline.errors import warn
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.missing import Missing
 
 LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # float64, for exact comparisons
 
@@ -33,7 +34,7 @@ class Door:
     features: int | None
     names: list[Name] | None
     dtype: str = "float64"
-    missing: str | None = None
+    missing: Missing | None = None
 
     # One row.
 

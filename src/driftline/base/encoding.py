@@ -55,6 +55,13 @@ def known_row(learner: Learner, x: Any, *, learned: bool) -> list[float] | None:
     return columns.plan(learner._largest).of_sequence(x, learned) if kind in (list, tuple) else None
 
 
+def known_cells(learner: Learner, x: Any, row: list[float]) -> Row:
+    """A known row by columns, with the values that fill it in."""
+    columns: Any = learner._columns
+    items = x.items() if isinstance(x, dict) else zip(columns.columns, map(float, x), strict=True)
+    return columns.plan(learner._largest).as_given(items, row, isinstance(x, dict))  # type: ignore[no-any-return]
+
+
 def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
     """Encodes the text, times and missing values of a row. The learner does not change.
 

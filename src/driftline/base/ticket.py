@@ -19,7 +19,8 @@ from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.calendar import Moment
-from driftline.tables.cells import Filled, Row
+from driftline.tables.cells import Row
+from driftline.tables.columns import Filled
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 

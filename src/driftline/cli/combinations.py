@@ -11,7 +11,7 @@ from driftline.base.rules import PROBABILITY
 from driftline.cli.arguments import names_in
 from driftline.files import Options
 from driftline.files.options import CLASSIFY
-from driftline.tables.missing import SKIP
+from driftline.tables.missing import RAISE, SKIP
 
 
 def check_level(level: float | None) -> None:
@@ -57,11 +57,11 @@ def _refuse(flags: Mapping[str, object], option: str, *others: str) -> None:
 def _skipping(missing: Mapping[str, str]) -> dict[str, str]:
     """How models by key treat missing numbers: they are not filled in, because the row above may have another key."""
     for policy in missing.values():
-        if policy != SKIP:
+        if policy not in (SKIP, RAISE):
             raise typer.BadParameter(
                 f"--missing {policy} cannot be combined with --key: it would use values of other keys. skip is the default"
             )
-    return {"": SKIP}
+    return {"": SKIP, **missing}
 
 
 def known_ahead(known: list[str] | None, steps: int | None, options: Options) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.cli import checkpoint
@@ -22,6 +23,7 @@ from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.storage import model_file
+from driftline.tables import missing
 from driftline.tables.columns import Categories, Numbers
 from driftline.tables.inputs import Array
 from driftline.tables.missing import MEAN, SKIP, ZERO
@@ -58,7 +60,7 @@ def load(path: Path) -> TrainedForecaster:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
         if model._columns is not None:
-            raise ModelFileError(f"{path}: the forecaster has learned text or times in Python; use it from Python")
+            return _by_columns(model)
         if model._names is None:
             raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         names = model._names
@@ -77,6 +79,15 @@ def load(path: Path) -> TrainedForecaster:
     return TrainedForecaster(model, wanted, kept.known, ahead, kept.rows)
 
 
+def _by_columns(model: Forecaster) -> TrainedForecaster:
+    """A forecaster trained on text or times from Python: it encodes the columns of a file itself."""
+    assert model._columns is not None
+    columns = model._columns.columns
+    ahead = tuple(map(str, columns if model.known is None else model.known))
+    text = tuple(name for name in ahead if isinstance(columns.get(name), Categories))
+    return TrainedForecaster(model, Options(features=ahead, text=text), None, ahead, model.n_seen_)
+
+
 def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
     """Forecasts the next rows; returns their number, and a warning if they do not seem to be the next ones."""
     with locked("forecast", {"--out": out}):
@@ -88,11 +99,14 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
         try:
             _check_columns(trained, rows)
             before, recent = rows.encoder.backwards, list(rows.encoder.recent)
-            blocks = _next_blocks(trained, rows)
+            raws, blocks = _next_blocks(trained, rows)
             if rows.encoder.backwards > before:
                 raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
             refuse_learned(blocks[0], recent, rows.name, THE_NEXT_ROWS)
-            X = np.concatenate([_features(trained, block) for block in blocks])
+            if trained.model._columns is not None and trained.ahead:
+                X = pa.concat_tables([rows.encoder.as_given(raw) for raw in raws], promote_options="default")
+            else:
+                X = np.concatenate([_features(trained, block) for block in blocks])
             columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
             warning = unlike_spacing(columns.get("time"), recent)
             ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
@@ -124,9 +138,9 @@ def _known_features(trained: TrainedForecaster) -> list[str]:
     return [name for name in used if trained.ahead is None or name in trained.ahead]
 
 
-def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
-    """All rows of the file; raises DataError if there are more than the model's steps."""
-    steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
+def _next_blocks(trained: TrainedForecaster, rows: Rows) -> tuple[list[RawBlock], list[Block]]:
+    """All rows of the file, as they are and as numbers; raises DataError if there are more than the model's steps."""
+    steps, needed, raws, blocks, count = trained.model.steps, _needed(trained, rows), [], [], 0
     known_kind = None if trained.encoded is None else trained.encoded["types"].get(trained.options.time)
     rows.start()
     while (raw := rows.next_raw()) is not None:
@@ -134,12 +148,13 @@ def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
         if known_kind is not None and trained.options.time in raw.kinds:
             check_kind(str(trained.options.time), known_kind, rows, raw)
         blocks.append(rows.encode(raw))
+        raws.append(raw)
         count += len(raw)
         if count > steps:
             raise DataError(f"has more rows than the {steps:,} steps that were learned", source=rows.name)
     if not count:
         raise DataError("has a header but no rows", source=rows.name)
-    return blocks
+    return raws, blocks
 
 
 def _check_columns(trained: TrainedForecaster, rows: Rows) -> None:
@@ -162,7 +177,7 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed:
     """Columns known ahead must have a value in every row, unless the run said how to fill it in."""
     for name in needed:
         column = rows.encoder.columns.get(name)
-        if isinstance(column, Numbers) and column.policy in (MEAN, ZERO):
+        if isinstance(column, Numbers) and missing.word(trained.options.missing, name) in (MEAN, ZERO):
             continue  # --missing says what an empty cell means
         if isinstance(column, Categories) and column.missed:
             continue  # a missing text is a category of its own
@@ -190,7 +205,7 @@ def _features(trained: TrainedForecaster, block: Block) -> Array:
     return X
 
 
-def _forecast(trained: TrainedForecaster, X: Array, level: float, source: str) -> Columns:
+def _forecast(trained: TrainedForecaster, X: Any, level: float, source: str) -> Columns:
     model = trained.model
     try:
         rows = model._next_rows(X, WHERE) if X.shape[1] else X

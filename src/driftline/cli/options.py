@@ -73,8 +73,9 @@ Na = Annotated[Names, typer.Option(metavar="WORD", help="Another spelling of a m
 Missing = Annotated[
     Names,
     typer.Option(
-        metavar="[COLUMN=]POLICY",
-        help="What replaces a missing number: last (value), mean (so far), zero; or skip the row. By default last.",
+        metavar="[COLUMN=]WORD",
+        help="What takes the place of a missing number: mean (so far, the default), last (value) or zero; "
+        "or skip the row; or raise an error.",
     ),
 ]
 Categories = Annotated[int, typer.Option(min=0, help="Number of values of a text column that get their own feature.")]

@@ -21,7 +21,7 @@ from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record, Saved
-from driftline.tables.cells import Filled
+from driftline.tables.columns import Filled
 
 Id = str | int
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,12 @@ from driftline.files.errors import DataError, Hint, left_out, not_as_values
 from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.files.written_times import EXAMPLE, LIKE_EXAMPLE
-from driftline.tables import encoder, kinds
+from driftline.tables import cells, encoder, kinds
 from driftline.tables.calendar import MISSING
+from driftline.tables.cells import Given
 from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
-from driftline.tables.missing import LAST
+from driftline.tables.missing import MEAN, RAISE
 from driftline.tables.unseen import Averages, Row
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -75,7 +77,7 @@ class Encoder(encoder.Columns):
     """
 
     def __init__(self, options: Options) -> None:
-        super().__init__({"": LAST, **options.missing}, limit=options.categories)
+        super().__init__({"": MEAN, **options.missing}, limit=options.categories)
         self.options = options
         self.recent: list[float] = []  # the last times, dates in seconds
         self.backwards = 0  # rows whose time is before the previous row's
@@ -88,6 +90,7 @@ class Encoder(encoder.Columns):
             if name in raw.kinds and name not in self.columns and name != order and self.options.is_feature(name):
                 self.add(name, raw.kinds[name])
         values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
+        self._refuse_missing({name: given for name, given in values.items() if self.word(name) == RAISE}, raw)
         X, growth = self.rows(values, len(raw.table))
         self.note_averages()
         labels, times = self.labels(raw), self._times(raw)
@@ -129,6 +132,19 @@ class Encoder(encoder.Columns):
             return np.full(rows, MISSING) if absent else as_moments(values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
+
+    def _refuse_missing(self, values: Mapping[str, Any], raw: RawBlock) -> None:
+        """Raises DataError for the first missing value of columns that have had a value."""
+        places = []
+        for name, given in values.items():
+            column = self.columns[name]
+            absent = cells.missing_in(Given(column.kind, given))
+            begin = 0 if column.met else int(absent.argmin())  # its first value
+            if absent[begin:].any() and (column.met or not absent.all()):
+                places.append((begin + int(absent[begin:].argmax()), name))
+        if places:
+            row, name = min(places, key=itemgetter(0))
+            raise DataError("the value is missing, which --missing raise refuses", place=raw.place(row), column=name)
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
         if not all_finite(values) and (infinite := np.isinf(values)).any():

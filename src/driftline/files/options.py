@@ -11,14 +11,11 @@ from driftline.base.rules import WHOLE, choice
 from driftline.errors import closest
 from driftline.tables import missing
 from driftline.tables.columns import CATEGORIES
-from driftline.tables.missing import FILLS, LAST, SKIP
+from driftline.tables.missing import MEAN, WORDS
 
 REGRESS, CLASSIFY = TASKS = ("regress", "classify")
 _TASK = choice(TASKS)
 NULLS = ("", "NA", "N/A", "n/a", "na", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None", "none", "?")
-
-
-POLICIES = (*FILLS, SKIP)
 
 
 @dataclass(frozen=True)
@@ -39,8 +36,9 @@ class Options:
         time_format: how times are written, as in ``strptime``, if not like 2026-03-01 12:00.
         text: columns to treat as categories though they look like numbers.
         na: further spellings of a missing value.
-        missing: what replaces a missing number: "last" (the last value, the default), "mean" (of the values so far), "zero",
-            or "skip" to leave the row out. One word for all columns, or a word by column, with "" for all others.
+        missing: what a missing value means: "mean" (of the values so far, the default), "last" (the last value) or "zero" in
+            the place of a number, "skip" to leave out rows that lack a number, or "raise" to refuse the file. One word for
+            all columns, or a word by column, with "" for all others.
         categories: how many texts of a column get their own feature.
         delimiter: what separates the values of a line; None to detect it.
         target_needed: whether to refuse a file without the target.
@@ -68,8 +66,8 @@ class Options:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, (given,) if isinstance(given, str) else tuple(given))
-        given: Any = self.missing
-        object.__setattr__(self, "missing", {"": given} if isinstance(given, str) else dict(given or {}))
+        words: Any = self.missing
+        object.__setattr__(self, "missing", {"": words} if isinstance(words, str) else dict(words or {}))
         if self.delimiter is not None:
             object.__setattr__(self, "delimiter", self.delimiter.replace("\\t", "\t"))
         self._check()
@@ -88,11 +86,9 @@ class Options:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise ValueError(f"delimiter must be one character, got {self.delimiter!r}")
         for name, policy in self.missing.items():
-            if policy not in POLICIES:
+            if policy not in WORDS:
                 of = f" for {name!r}" if name else ""
-                raise ValueError(
-                    f"missing{of} must be one of {', '.join(POLICIES)}, got {policy!r}.{closest(policy, POLICIES)}"
-                )
+                raise ValueError(f"missing{of} must be one of {', '.join(WORDS)}, got {policy!r}.{closest(policy, WORDS)}")
         WHOLE.require("Options", "categories", self.categories)
         _TASK.require("Options", "task", self.task)
 
@@ -113,8 +109,8 @@ class Options:
         return frozenset((*self.drop, self.target, self.id, self.key))
 
     def policy(self, name: str) -> str:
-        """What replaces a missing number of a column."""
-        return missing.word(self.missing, name, LAST)
+        """What a missing value of a column means."""
+        return missing.word(self.missing, name, MEAN)
 
     @property
     def named(self) -> list[str]:

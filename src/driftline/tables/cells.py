@@ -10,17 +10,11 @@ import numpy as np
 
 from driftline.tables import frames, inputs, kinds
 from driftline.tables.calendar import MISSING, Moment, Times
-from driftline.tables.columns import Categories, Column, Numbers, Texts, Unknown
+from driftline.tables.columns import Categories, Column, Filled, Numbers, Texts, Unknown
 from driftline.tables.inputs import Array, FrameTable, Name, Table
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class Filled(NamedTuple):
-    """The value that replaced a missing number when its row was predicted."""
-
-    value: float
 
 
 class Row(dict[Name, Any]):
@@ -57,6 +51,8 @@ def of_value(value: Any, where: str, what: str) -> Any:
     """A value in the form of :class:`Row`; raises ValueError or TypeError unless it is a number, text or a time."""
     if type(value) is float:
         return None if value != value else value
+    if type(value) in (Moment, Filled):
+        return value
     kind = kinds.of_value(value)
     if kind == kinds.TEXT:
         return str(value)

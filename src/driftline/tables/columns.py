@@ -42,6 +42,12 @@ class Texts(NamedTuple):
     values: list[str]
 
 
+class Filled(NamedTuple):
+    """The value that replaced a missing number when its row was predicted."""
+
+    value: float
+
+
 class Column(ABC):
     """What is known about a column from the rows so far."""
 
@@ -205,6 +211,12 @@ class Numbers(Column):
             self.last = float(values[place[-1]])
         return filled
 
+    def _next_filled(self) -> float:
+        """What takes the place of the next missing number."""
+        if self.policy == MEAN:
+            return self.total / max(self.count, 1)
+        return self.last if self.policy == LAST else 0.0
+
     @property
     def changing(self) -> tuple[str, ...]:  # type: ignore[override]
         """What the next missing number is filled in from."""
@@ -220,9 +232,10 @@ class Numbers(Column):
             if type(value) is float:
                 row[at] = value
                 return True
-            if value is not None or self.policy not in FILLS or (absent is None and learned):
+            filled = isinstance(value, Filled)
+            if (value is not None and not filled) or self.policy not in FILLS or (absent is None and learned):
                 return False
-            row[at] = {MEAN: self.total / max(self.count, 1), LAST: self.last, ZERO: 0.0}[self.policy]
+            row[at] = value.value if filled else self._next_filled()
             if absent is not None:
                 row[absent] = 1.0
             return True

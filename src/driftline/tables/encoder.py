@@ -12,8 +12,8 @@ import numpy as np
 from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, missing
 from driftline.tables.calendar import Times
-from driftline.tables.cells import Filled, Given, Row
-from driftline.tables.columns import CATEGORIES, VALUE, Categories, Column, Numbers, Unknown
+from driftline.tables.cells import Given, Row
+from driftline.tables.columns import CATEGORIES, VALUE, Categories, Column, Filled, Numbers, Unknown
 from driftline.tables.inputs import Array, Name
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 from driftline.tables.missing import FILLS, Missing

@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from driftline.tables import cells
-from driftline.tables.columns import Column
+from driftline.tables.cells import Row
+from driftline.tables.columns import VALUE, Column, Filled
 from driftline.tables.inputs import Name
 
 
@@ -36,6 +37,7 @@ class RowPlan:
         places: dict[Name, dict[str, int]] = {name: {} for name in columns}
         for place, (name, key) in enumerate(features):
             places[name][key] = place
+        self._numbers = {name: found[VALUE] for name, found in places.items() if VALUE in found and name in self._gaps}
         self._writers = {name: column.writer(places[name]) for name, column in columns.items()}
         changing = [(column, places[name]) for name, column in columns.items() if column.changing and places[name]]
         self._after = [column.after(found) for column, found in changing]
@@ -68,6 +70,13 @@ class RowPlan:
         if len(values) != len(self._writers) or not {float, int}.issuperset(map(type, values)):
             return None
         return self.of_mapping(zip(self._writers, values, strict=True), learned)
+
+    def as_given(self, x: Iterable[tuple[Name, Any]], row: list[float], named: bool) -> Row:
+        """A row by columns, with the values that fill it in."""
+        given = Row(((name, cells.of_value(value, "", "")) for name, value in x), named)
+        return Row(
+            {**given, **{name: Filled(row[at]) for name, at in self._numbers.items() if given.get(name, 0.0) is None}}, named
+        )
 
     def learning(self, row: list[float]) -> Callable[[], None]:
         """A native call by which the columns learn a row."""
