@@ -277,8 +277,8 @@ def test_after_wild_rows_the_state_of_a_fleet_loads_and_resumes(name, seed, d, d
     whole, parts = (dl.Fleet(SECOND_ORDER[name](dtype=dtype)) for _ in range(2))
     try:
         predictions = whole.run(keys, X, y).predictions
-    except ValueError:  # x'Sx >= 1
-        assert "WEMM" in name or "complement" in name
+    except ValueError:  # x'Sx is too large
+        assert "WEMM" in name or "HInfinity" in name or "complement" in name
         return
     for piece in np.split(np.arange(60), 6):
         np.testing.assert_array_equal(parts.run(keys[piece], X[piece], y[piece]).predictions, predictions[piece])

@@ -17,6 +17,7 @@ CUBIC = {"ARCOR", "forgetting in a ball", "forgetting and resets", "drift and re
 SETTINGS = {
     **{name: make for name, make in SECOND_ORDER.items() if name not in CUBIC},
     "WEMM": lambda **kw: dl.WEMM(ridge=4e3, **kw),
+    "HInfinity": lambda **kw: dl.HInfinity(ridge=4e3, **kw),
     "ARCOR, free": lambda **kw: dl.ARCOR(noise=200.0, schedule=[0.08, 0.07, 0.06], **kw),
     "CRRLS": lambda **kw: dl.CRRLS(forgetting=0.9, period=21, **kw),
     "drift, every 22": lambda **kw: dl.SecondOrder(time=dl.Add(0.1), shrink=True, reset=dl.Every(22), clip=2.0, **kw),

@@ -98,9 +98,12 @@ class Recursive(Learner):
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
         """The policy for the current parameters. Raises ValueError if a schedule would have to change."""
-        previous = self._known_policy[1]
-        policy = self._current_policy()
-        scheduled = policy.thresholds is not None or any(p is None or p.forgetting is not None for p in (previous, policy))
+        policy, former = self._current_policy(), self.clone(before)
+        for name in self._kept:
+            setattr(former, name, getattr(self, name))
+        scheduled = policy.thresholds is not None or any(
+            p.forgetting is not None for p in (former._current_policy(), policy)
+        )
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
