@@ -39,7 +39,7 @@ class Block:
         width_before: number of features before the block's first row.
         times: (n,) values of the time column, in UTC if they have a zone; None if there is no such column.
         zone: time zone of the times, if they have one.
-        averages: what stands for a category that a model has not learned; see :class:`driftline.tables.unseen.Row`.
+        averages: what stands for a category that a model has not learned.
         start: the index of the first row in the file.
         place: describes where in the file a row of the block is.
         consumed: bytes of the file read so far, if known.
