@@ -257,7 +257,8 @@ def test_tiny_labels_cause_no_numpy_warning(learner):
     assert {warning.category for warning in caught} == {dl.DriftlineWarning}
 
 
-def test_a_warning_that_is_an_error_comes_after_the_call():
+def test_a_warning_that_is_an_error_adds_no_note_if_every_row_was_learned():
+    """Models that refuse no row keep nothing that a call could be undone with."""
     X, y = np.ones((60, 1)), np.full(60, 1e-227)
     X[-1] = 1e200
     fleet = dl.Fleet(dl.RLS())

@@ -128,14 +128,15 @@ class Packed:
 
         try:
             call.replay(core, schedules, self.learner, self._model)
+            self._watch(core, rows)
             core.accept()
             accept(rows.table.rows)
         except BaseException as error:
             if not core.undo() and call.done:
                 accept(call.done)
-                error.add_note(f"{rows.where}: {call.done} of {rows.table.rows} rows were learned")
+                if call.done < rows.table.rows:
+                    error.add_note(f"{rows.where}: {call.done} of {rows.table.rows} rows were learned")
             raise
-        self._watch(core, rows)
         return call.answer()
 
     def _watch(self, core: Any, rows: CallRows) -> None:
