@@ -75,12 +75,13 @@ class Places:
     def __init__(self):
         self.texts, self.averages = [], {}
 
-    def row(self, x, name):
-        """A row with its text by name, "where=north" or "where is missing"; None if it has none."""
-        if name is not None:
-            start = max(0, len(self.texts) // 100 - 1) * 100
-            recent = self.texts[start:]
-            if name not in self.averages:
-                self.averages[name] = {each: recent.count(each) / len(recent) for each in dict.fromkeys(recent)}
+    def row(self, x, name, learned=True):
+        """A row with its text by name, "where=north" or "where is missing"; None if it has none. Learned rows count."""
+        averages = {**self.averages}
+        if name is not None and name not in averages:
+            recent = self.texts[max(0, len(self.texts) // 100 - 1) * 100 :]
+            averages[name] = {each: recent.count(each) / len(recent) for each in dict.fromkeys(recent)}
+        if name is not None and learned:
             self.texts.append(name)
-        return Row(x, dict(self.averages))
+            self.averages = averages
+        return Row(x, averages)

@@ -34,7 +34,7 @@ def plainly(model, encoder, blocks, known, step, level):
             for row in range(first, last):
                 past.append(block.X[row])
                 here = [name for name, value in zip(names, block.X[row], strict=False) if name.startswith("where") and value]
-                places.row({}, *(here or [None]))
+                places.row({}, *(here[:1] or [None]), learned=not np.isnan(block.y[row]))
                 t = len(past) - 1
                 if not all(ahead) and t < step:
                     predicted.append((np.nan,) * 3)

@@ -24,20 +24,23 @@ def plainly(table, model, *, delay=0, level=None):
     for row in table.to_pylist():
         x, y = {}, row.pop("load")
         for name, value in row.items():
-            if value is None and name not in seen:
+            if name not in seen and (value is None or y is None):
                 continue
-            if value is None:
-                x[f"{name} is missing"] = 1.0
-            seen.add(name)
+            mark = f"{name} is missing"
+            if value is None and (y is not None or mark in seen):
+                x[mark] = 1.0
+            if y is not None:
+                seen |= {name, *([mark] if value is None else [])}
             if name == "when":
                 x |= calendar(value)
             elif name == "where" and value is not None:
                 x[f"where={value}"] = 1.0
             elif name != "where":
                 x[name] = sum(winds) / len(winds) if value is None else float(value)
-            if name == "wind" and value is not None:
+            if name == "wind" and value is not None and y is not None:
                 winds.append(value)
-        ticket = model.ask(places.row(x, next((name for name in x if name.startswith("where")), None)), ahead=delay + 1)
+        named = next((name for name in x if name.startswith("where")), None)
+        ticket = model.ask(places.row(x, named, y is not None), ahead=delay + 1)
         waiting.append((ticket, math.nan if y is None else y))
         if len(waiting) > delay:
             model.tell(*waiting.pop(0))

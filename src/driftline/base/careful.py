@@ -85,6 +85,8 @@ def _ask(
     dense, asked, question = isinstance(row, np.ndarray), learner, kept
     if learner._core is None:
         asked = learner.clone()
+        if dense and not row.size and not learner.intercept:  # nothing to predict from yet: a stand-in
+            row, names, question = np.zeros(1), None, np.zeros(1)
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
     elif isinstance(kept, Mapping) and not learner._fits(row):
         question = _question(learner, x, entered, where)
@@ -96,7 +98,7 @@ def _ask(
         ticket = asked._core.ask(question, ahead, Ticket)  # now that the core has what it needs
     if ticket is None:
         return Ticket(kept, asked._core.mark)  # a row with a missing value
-    return ticket if question is kept else keep(learner, ticket, kept)
+    return ticket if question is kept else keep(asked, ticket, kept)
 
 
 def _question(learner: Learner, x: Any, entered: Entered, where: str) -> dict[Name, float]:

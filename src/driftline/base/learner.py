@@ -26,7 +26,7 @@ from driftline.tables.inputs import Array
 from driftline.tables.missing import Missing
 
 _AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
-_MISSING = choice(missing.WORDS) | Rule(missing.is_valid, "a mapping from columns to these")
+_MISSING = choice(missing.WORDS) | Rule(missing.is_by_column, "a mapping from columns to these")
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
 

@@ -147,7 +147,7 @@ def _next_blocks(trained: TrainedForecaster, rows: Rows) -> tuple[list[RawBlock]
         _check_values(trained, rows, raw, needed)
         if known_kind is not None and trained.options.time in raw.kinds:
             check_kind(str(trained.options.time), known_kind, rows, raw)
-        blocks.append(rows.encode(raw))
+        blocks.append(rows.encode(raw, learn=trained.encoded is None))
         raws.append(raw)
         count += len(raw)
         if count > steps:

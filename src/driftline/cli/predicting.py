@@ -149,7 +149,6 @@ class Predictor:
     def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
         self.trained, self.rows, self.level = trained, rows, level
         self.count = 0
-        rows.encoder.close()
         self._first_ahead = trained.first_ahead
         self._recent = list(rows.encoder.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
@@ -177,16 +176,16 @@ class Predictor:
         """The rows as numbers, and the columns that come before the predictions."""
         trained, time = self.trained, str(self.trained.options.time)
         if trained.options.id is not None:
-            found = identified(raw, self.rows)
+            found = identified(raw, self.rows, learn=False)
             columns = beginning(found.block) | {"row": raw.start + found.places}
             columns["id"] = np.array(found.ids, dtype=object)[found.places]
             return found.block, columns
         if not trained.in_order or not self._recent:
-            block = self.rows.encode(raw)
+            block = self.rows.encode(raw, learn=self.trained.known is None)
             return block, beginning(block)
         if trained.known is not None and time in raw.kinds:
             check_kind(time, trained.known["types"][time], self.rows, raw)
-        block = self.rows.encode(raw)
+        block = self.rows.encode(raw, learn=self.trained.known is None)
         refuse_learned(block, self._recent, self.rows.name, THE_NEXT_ROWS)
         return block, beginning(block)
 
@@ -201,7 +200,7 @@ class Predictor:
             return self._one_by_one(model, raw.table.to_pylist(), block)
         X, names = self._matrix(block), [*(model._names or ())]
         rows: list[Any] = list(X) if self.trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
-        if self.trained.known is not None and len(block.names) > self.trained.width:  # from rows without a label, say
+        if self.trained.known is not None and len(block.names) > self.trained.width:  # from rows whose labels are late
             rows = [block.row(place, len(block.names)) for place in range(len(block))]
         return self._one_by_one(model, rows, block)
 

@@ -82,26 +82,22 @@ class Encoder(encoder.Columns):
         self.recent: list[float] = []  # the last times, dates in seconds
         self.backwards = 0  # rows whose time is before the previous row's
 
-    def encode(self, raw: RawBlock) -> Block:
-        """The rows of a block."""
+    def encode(self, raw: RawBlock, *, learn: bool = True) -> Block:
+        """The rows of a block. The columns learn from those that have a label, or are to get one by their id."""
         before, order = len(self.names), self.options.time if self._is_order(raw) else None
         found = dict(zip(raw.table.schema.names, raw.table.columns, strict=True))
         for name in found:
-            if name in raw.kinds and name not in self.columns and name != order and self.options.is_feature(name):
+            new = learn and name in raw.kinds and name not in self.columns
+            if new and name != order and self.options.is_feature(name):
                 self.add(name, raw.kinds[name])
         values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
         self._refuse_missing({name: given for name, given in values.items() if self.word(name) == RAISE}, raw)
-        X, growth = self.rows(values, len(raw.table))
-        self.note_averages()
         labels, times = self.labels(raw), self._times(raw)
+        learned = self._learned(labels, len(raw)) if learn else np.zeros(len(raw), dtype=bool)
+        X, growth = self.rows(values, len(raw), learned)
+        self.note_averages()
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone, self.averages)
-
-    def close(self) -> None:
-        """Learns no more categories: from here on, rows are only predicted."""
-        for column in self.columns.values():
-            if isinstance(column, Categories):
-                column.closed = True
 
     @property
     def has_more_than_numbers(self) -> bool:
@@ -132,6 +128,15 @@ class Encoder(encoder.Columns):
             return np.full(rows, MISSING) if absent else as_moments(values)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
+
+    def _learned(self, labels: Array | None, rows: int) -> Array | None:
+        """The rows that the columns learn from; None for all."""
+        if self.options.target is None or self.options.id is not None:
+            return None
+        if labels is None:
+            return np.zeros(rows, dtype=bool)
+        there = np.array([label is not None for label in labels]) if labels.dtype == object else ~np.isnan(labels)
+        return None if there.all() else there
 
     def _refuse_missing(self, values: Mapping[str, Any], raw: RawBlock) -> None:
         """Raises DataError for the first missing value of columns that have had a value."""

@@ -49,8 +49,11 @@ class Identified:
     places: Array
 
 
-def identified(raw: RawBlock, rows: Rows) -> Identified:
-    """Reads rows with ids. A row without any feature brings only a label; the time does not count as a feature."""
+def identified(raw: RawBlock, rows: Rows, *, learn: bool = True) -> Identified:
+    """Reads rows with ids, from which the columns learn or not.
+
+    A row without any feature brings only a label; the time does not count as a feature.
+    """
     ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.encoder)
     named = raw.table.schema.names
     features = [name for name in named if rows.options.is_feature(name) and name != rows.options.time]
@@ -59,7 +62,7 @@ def identified(raw: RawBlock, rows: Rows) -> Identified:
         valid = pyarrow.compute.is_valid(raw.table.column(name))
         there |= np.asarray(valid.to_pylist(), dtype=bool)
     places = np.flatnonzero(there)
-    return Identified(ids, labels, rows.encode(raw.only(places.tolist())), places)
+    return Identified(ids, labels, rows.encode(raw.only(places.tolist()), learn=learn), places)
 
 
 def ids_of(raw: RawBlock, options: Options) -> list[str]:

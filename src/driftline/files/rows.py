@@ -145,10 +145,10 @@ class Rows:
             self._check_names(self.reader.names)
         return item
 
-    def encode(self, raw: RawBlock) -> Block:
-        """Rows as numbers. They must come in order, since the encoder learns from them."""
+    def encode(self, raw: RawBlock, *, learn: bool = True) -> Block:
+        """Rows as numbers. They must come in order, since the encoder learns from them, unless told not to."""
         try:
-            return self.encoder.encode(raw)
+            return self.encoder.encode(raw, learn=learn)
         except DataError as error:
             raise error.within(self.name) from None
 

@@ -293,7 +293,6 @@ class Categories(Column):
         self.before: dict[str, int] = {}  # the last RECENT rows that are counted together, by key
         self.counts: dict[str, int] = {}  # the rows since then
         self.born: dict[str, dict[str, float]] = {}  # for each new feature of the last rows, the shares at its first row
-        self.closed = False  # no longer learns
 
     def feature(self, key: str) -> str:
         """A feature's name."""
@@ -305,7 +304,6 @@ class Categories(Column):
         """The texts."""
         codes = values.codes
         known = codes >= 0
-        learned = np.zeros(len(codes), dtype=bool) if self.closed else learned
         counted = known if learned is None else known & learned
         first = 0 if self.met else int(counted.argmax()) if counted.any() else len(codes)
         self.met = self.met or bool(counted.any())
@@ -354,14 +352,14 @@ class Categories(Column):
         self._count(keys, counted[done:])
 
     def _count(self, keys: list[str], places: Array) -> None:
-        """Counts rows by the places of their features among the keys."""
-        counted = sum(self.counts.values())
-        while len(places):
-            some, places = places[: RECENT - counted], places[RECENT - counted :]
-            numbers = np.bincount(some, minlength=len(keys)).tolist()
-            self.counts = {key: self.counts.get(key, 0) + number for key, number in zip(keys, numbers, strict=True)}
-            if len(some) == RECENT - counted:
-                self.before, self.counts, counted = self.counts, {}, 0
+        """Counts rows by the places of their features among the keys. Only the last ones are looked at."""
+        whole, rest = divmod(sum(self.counts.values()) + len(places), RECENT)
+        end = len(places) - rest if whole else 0
+        if whole:
+            start = max(end - RECENT, 0)
+            self.before = _counted(keys, places[start:end], self.counts if whole == 1 else {})
+            self.counts = {}
+        self.counts = _counted(keys, places[end:], self.counts)
 
     def shares(self) -> dict[str, float]:
         """The share of each feature in the recent rows, by key."""
@@ -443,6 +441,12 @@ class Categories(Column):
         whole = all(type(number) is int and number >= 0 for number in numbers)
         if not whole or sum(self.before.values()) not in (0, RECENT) or sum(self.counts.values()) >= RECENT:
             raise ValueError(f"the counts of column {self.name!r} are out of range")
+
+
+def _counted(keys: list[str], places: Array, known: Mapping[str, int]) -> dict[str, int]:
+    """How often each key has been counted, after more rows."""
+    numbers = np.bincount(places, minlength=len(keys)).tolist()
+    return {key: known.get(key, 0) + number for key, number in zip(keys, numbers, strict=True)}
 
 
 def all_finite(values: Array) -> bool:

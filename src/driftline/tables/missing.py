@@ -26,8 +26,6 @@ def skips_labels(missing: Missing) -> bool:
     return word(missing, "") != RAISE
 
 
-def is_valid(missing: Any) -> bool:
-    """Whether it is one of the words, or a mapping to them."""
-    if isinstance(missing, Mapping):
-        return len(missing) > 0 and all(word in WORDS for word in missing.values())
-    return missing in WORDS
+def is_by_column(missing: Any) -> bool:
+    """Whether it is a mapping to words."""
+    return isinstance(missing, Mapping) and {*missing.values()} <= {*WORDS} and len(missing) > 0
