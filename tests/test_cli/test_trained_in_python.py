@@ -71,3 +71,62 @@ def test_a_model_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, by,
     steps = [None if by == "ids" else first + place for place in range(len(ahead))]
     expected = [learner.ask(row, step).prediction for row, step in zip(rows_of(ahead), steps, strict=True)]
     assert found == expected if name == "classifier" else np.allclose(found, expected, rtol=1e-12)
+
+
+FLEETS = {
+    "numbers": (lambda: dl.Fleet(dl.RLS(), intervals=True), ["wind", "wet"]),
+    "numbered": (lambda: dl.Fleet(dl.NLMS(), 3, intervals=True), ["wind", "wet"]),
+    "text": (lambda: dl.Fleet(dl.Auto(missing="mean")), ["at", "wind", "town", "wet"]),
+    "by column": (lambda: dl.Fleet(dl.RLS(missing=WORDS)), ["at", "wind", "town", "wet"]),
+    "classifier": (lambda: dl.Fleet(dl.Classifier(dl.RLS(missing="skip"))), ["wind", "town"]),
+}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+@pytest.mark.parametrize("name", FLEETS)
+def test_a_fleet_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, ending):
+    make, columns = FLEETS[name]
+    frame, y = weather(130)
+    frame = frame[columns].fillna({"wind": 0.5}) if name.startswith("number") or name == "classifier" else frame[columns]
+    frame = frame.fillna({"town": "Rome"}) if name == "classifier" else frame
+    keys = np.arange(130) % 3 if name == "numbered" else np.array(["x", "y", "17"])[np.arange(130) % 3]
+    labels = np.where(y > 2, "high", "low") if name == "classifier" else y
+    fleet = make()
+    fleet.run(keys[:120], frame[:120].astype(dict.fromkeys(["wet"], float) if "wet" in frame else {}), labels[:120])
+    fleet.save(tmp_path / "m")
+    ahead = frame[120:].reset_index(drop=True)
+    source = write(
+        pa.Table.from_pandas(ahead.assign(id=keys[120:], other="o"), preserve_index=False), tmp_path / f"a{ending}"
+    )
+    level = [] if name == "classifier" else ["--level", "0.8"]
+    out = tmp_path / "out.jsonl"
+    code, _, err = call(capsys, "predict", tmp_path / "m", source, "--key", "id", "--out", out, "--quiet", *level)
+    assert (code, err) == (0, "")
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["key"] for row in found] == [str(key) for key in keys[120:]]
+    ahead = ahead.astype({"wet": float}) if "wet" in ahead else ahead
+    expected = fleet.predict_many(keys[120:], ahead)
+    predicted = [row["prediction"] for row in found]
+    assert predicted == list(expected) if name == "classifier" else np.allclose(predicted, expected, rtol=1e-12)
+    if level:
+        ends = fleet.predict_intervals(keys[120:], ahead, 0.8)
+        assert np.allclose([[row["lower"], row["upper"]] for row in found], np.transpose(ends), rtol=1e-12)
+
+
+def test_the_column_of_a_fleets_keys_must_be_named(capsys, tmp_path):
+    frame, y = weather(60)
+    numbers = frame[["wind", "wet"]].fillna(0.0).astype(float)
+    fleet, model = dl.Fleet(dl.RLS()), dl.RLS()
+    fleet.run(["a", "b"] * 30, numbers, y)
+    model.run(numbers, y)
+    fleet.save(tmp_path / "fleet")
+    model.save(tmp_path / "model")
+    source = write(pa.Table.from_pandas(numbers.assign(id="a"), preserve_index=False), tmp_path / "a.csv")
+    for name, options, words in (
+        ("fleet", (), "holds a Fleet saved from Python; --key names the column of its keys"),
+        ("fleet", ("--key", "name"), "there is no column 'name'"),
+        ("fleet", ("--key", "id", "--level", "0.8"), "the fleet keeps no intervals; create it with intervals=True"),
+        ("model", ("--key", "id"), "--key is for a Fleet saved from Python; this is one model"),
+    ):
+        code, out, err = call(capsys, "predict", tmp_path / name, source, *options)
+        assert (code, out, words in " ".join(err.split())) == (1, "", True)

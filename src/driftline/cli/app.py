@@ -154,14 +154,15 @@ def predict(
     out: options.Out = "-",
     level: options.Level = None,
     delimiter: options.Delimiter = None,
+    key: options.FleetKey = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Predict rows with a trained model. Nothing is learned.
 
-    Columns become features as they did when the model learned; new texts are ignored. The first row follows the last row
-    of the run, and row n of the file is predicted n rows ahead, without the labels in between. Only the first row gets an
-    interval, because the model learned to predict only the next row; run --steps and forecast look further. After run --id,
-    rows are independent: each has its id and an interval.
+    Columns become features as they did when the model learned; a new text counts as the average of the known ones. The
+    first row follows the last row of the run, and row n of the file is predicted n rows ahead, without the labels in
+    between. Only the first row gets an interval, because the model learned to predict only the next row; run --steps and
+    forecast look further. After run --id, rows are independent: each has its id and an interval.
 
     \b
     Examples:
@@ -175,7 +176,9 @@ def predict(
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.reported("predict", LAYOUT):
         show = not quiet
-        count, warning = predicting.predict(model, source, out=out or STDOUT, level=level, delimiter=delimiter, show=show)
+        count, warning = predicting.predict(
+            model, source, out=out or STDOUT, level=level, delimiter=delimiter, key=key, show=show
+        )
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} prediction{'' if count == 1 else 's'}: {out}")
     if not quiet and warning is not None:

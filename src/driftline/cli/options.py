@@ -44,6 +44,10 @@ Id = Annotated[
         autocompletion=completion.columns,
     ),
 ]
+FleetKey = Annotated[
+    str | None,
+    typer.Option("--key", metavar="COLUMN", help="The column of the keys, for a Fleet saved from Python. Runs know theirs."),
+]
 Key = Annotated[
     str | None,
     typer.Option(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
@@ -63,8 +64,8 @@ class TrainedModel:
         return self.model.n_features_in_
 
 
-def load(path: Path) -> TrainedModel:
-    """Reads a model file: the state of a run, or a learner saved on its own."""
+def load(path: Path, key: str | None = None) -> TrainedModel:
+    """Reads a model file: the state of a run, or a model saved on its own. ``key`` is the column of a fleet's keys."""
     model, extra = model_file.load_with_extra(path)
     if isinstance(model, Forecaster):
         raise ModelFileError(f"{path}: holds a forecaster of {model.steps:,} steps; use driftline forecast")
@@ -72,8 +73,14 @@ def load(path: Path) -> TrainedModel:
     if isinstance(model, Pending):
         model = model.learner
     saved_alone = extra is None or extra.plain.get("kind") != checkpoint.KIND
-    if not isinstance(model, Learner | Fleet) or (isinstance(model, Fleet) and saved_alone):
+    if not isinstance(model, Learner | Fleet):
         raise ModelFileError(f"{path}: holds a {type(model).__name__}, which can only be used from Python")
+    if isinstance(model, Fleet) and saved_alone:
+        return _fleet(model, key, path)
+    if key is not None:
+        raise ModelFileError(
+            f"{path}: --key is for a Fleet saved from Python; " + ("a run knows its own" if extra else "this is one model")
+        )
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
@@ -96,12 +103,30 @@ def _by_columns(model: Learner, in_order: bool) -> TrainedModel:
     return TrainedModel(model, options, None, in_order=in_order, by_columns=True)
 
 
+def _fleet(fleet: Fleet, key: str | None, path: Path) -> TrainedModel:
+    """A fleet trained from Python: its models read the columns of a file themselves."""
+    if key is None:
+        raise ModelFileError(f"{path}: holds a Fleet saved from Python; --key names the column of its keys")
+    names, texts = fleet._columns()
+    if not names:
+        raise ModelFileError(f"{path}: the fleet has no column names; use it from Python")
+    options = Options(features=tuple(map(str, names)), text=tuple(map(str, texts)), key=key)
+    return TrainedModel(fleet, options, None, in_order=False, by_columns=True)
+
+
 def predict(
-    path: Path, source: str, *, out: str, level: float | None, delimiter: str | None, show: bool
+    path: Path,
+    source: str,
+    *,
+    out: str,
+    level: float | None,
+    delimiter: str | None,
+    show: bool,
+    key: str | None = None,
 ) -> tuple[int, str | None]:
     """Writes a prediction for each row; returns their number, and a warning about rows further ahead than those learned."""
     with locked("predict", {"--out": out}) as confirm:
-        trained = load(path)
+        trained = load(path, key)
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
         rows = Rows(source, options, known=trained.known)
         try:
@@ -194,8 +219,10 @@ class Predictor:
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
+            if self.trained.by_columns:
+                return _by_key(model, _as_learned(model, keys), self._given(raw), self.level, keys)
             X = self.rows.encoder.as_given(raw) if encodes_itself(model, self.rows) else self._matrix(block)
-            return _by_key(model, keys, X, self.level)
+            return _by_key(model, keys, X, self.level, keys)
         if self.trained.by_columns:
             return self._one_by_one(model, raw.table.to_pylist(), block)
         X, names = self._matrix(block), [*(model._names or ())]
@@ -203,6 +230,12 @@ class Predictor:
         if self.trained.known is not None and len(block.names) > self.trained.width:  # from rows whose labels are late
             rows = [block.row(place, len(block.names)) for place in range(len(block))]
         return self._one_by_one(model, rows, block)
+
+    def _given(self, raw: RawBlock) -> pa.Table:
+        """The columns that the model learned from, as they are; a column without a value so far is empty."""
+        found = self.rows.encoder.as_given(raw)
+        there, names = set(found.column_names), self.trained.options.features or ()
+        return pa.table({name: found.column(name) if name in there else pa.nulls(len(raw)) for name in names})
 
     def _matrix(self, block: Block) -> Array:
         """The features that the model knows."""
@@ -272,10 +305,19 @@ def _places(trained: TrainedModel, block: Block) -> Any:
     return slice(0, trained.width)
 
 
-def _by_key(fleet: Fleet, keys: list[str], X: Any, level: float | None) -> Columns:
+def _as_learned(fleet: Fleet, keys: list[str]) -> list[Any]:
+    """Keys as the fleet knows them: a file has them as text."""
+    known = {str(key): key for key in fleet.keys_}
+    return [known.get(key, key) for key in keys]
+
+
+def _by_key(fleet: Fleet, keys: list[Any], X: Any, level: float | None, written: list[str]) -> Columns:
     """Predicts each row as the next one of its key."""
-    columns = {"key": np.array(keys, dtype=object), "prediction": fleet.predict_many(keys, X)}
-    if level is None:
-        return columns
-    lower, upper = fleet.predict_intervals(keys, X, level)
+    try:
+        columns = {"key": np.array(written, dtype=object), "prediction": as_written(fleet.predict_many(keys, X))}
+        if level is None:
+            return columns
+        lower, upper = fleet.predict_intervals(keys, X, level)
+    except (TypeError, ValueError) as error:
+        raise DataError(str(error)) from error
     return columns | {"lower": lower, "upper": upper}

@@ -211,6 +211,10 @@ class Fleet:
         rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), level=level, source=X)
         return self._models.predict(rows)
 
+    def _columns(self) -> tuple[list[Any], list[Any]]:
+        """The names of the columns that the models learned from, and of those that hold text; empty if they have none."""
+        return self._models.columns()
+
     # Fitted attributes.
 
     def __len__(self) -> int:

@@ -42,6 +42,10 @@ class Packed:
         self._schedules: Any = None
         self._unwatched, self._warned = 0, False
 
+    def columns(self) -> tuple[list[Name], list[Name]]:
+        """The names of the columns, and of those that hold text."""
+        return self.names or [], []
+
     # Reading rows.
 
     @property

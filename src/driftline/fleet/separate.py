@@ -21,6 +21,7 @@ from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.tables import inputs
+from driftline.tables.columns import Categories
 from driftline.tables.inputs import Array, DenseTable, FrameTable, Name, Table
 
 _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
@@ -60,6 +61,17 @@ class Separate:
         self.learner, self._options = learner, options
         self.entries: dict[int, KeyedModel] = {}
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
+
+    def columns(self) -> tuple[list[Name], list[Name]]:
+        """The names of the columns that any model has learned from, and of those that hold text."""
+        names: dict[Name, None] = {}
+        texts: dict[Name, None] = {}
+        for entry in self.entries.values():
+            columns = entry.model._columns
+            known = {} if columns is None else columns.columns
+            names |= dict.fromkeys(known or entry.model._names or ())
+            texts |= {name: None for name, column in known.items() if isinstance(column, Categories)}
+        return list(names), list(texts)
 
     # Reading rows. The models do this themselves; checked here are errors whose message must name the row.
 
