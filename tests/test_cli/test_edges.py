@@ -16,7 +16,7 @@ def run(capsys, table, tmp_path, *options):
     return predictions(tmp_path / "out.parquet")["prediction"].to_numpy(zero_copy_only=False)
 
 
-@pytest.mark.parametrize("word", ["mean", "last", "zero"])
+@pytest.mark.parametrize("word", ["mean", "last", "zero", "skip"])
 @pytest.mark.parametrize("name", ["rls", "kalman", "auto"])
 def test_a_run_predicts_as_python_does_with_the_same_word(capsys, tmp_path, name, word):
     table = mixed()

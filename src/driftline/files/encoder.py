@@ -20,7 +20,7 @@ from driftline.tables.calendar import MISSING
 from driftline.tables.cells import Given
 from driftline.tables.columns import Categories, Numbers, Unknown, all_finite
 from driftline.tables.inputs import Array
-from driftline.tables.missing import MEAN, RAISE
+from driftline.tables.missing import MEAN, RAISE, SKIP
 from driftline.tables.unseen import Averages, Row
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
@@ -91,10 +91,11 @@ class Encoder(encoder.Columns):
             if new and name != order and self.options.is_feature(name):
                 self.add(name, raw.kinds[name])
         values = {name: self._read(name, found.get(name), raw) for name in self.columns if name != order}
-        self._refuse_missing({name: given for name, given in values.items() if self.word(name) == RAISE}, raw)
+        lost = self._lost(values, raw)
         labels, times = self.labels(raw), self._times(raw)
-        learned = self._learned(labels, len(raw)) if learn else np.zeros(len(raw), dtype=bool)
-        X, growth = self.rows(values, len(raw), learned)
+        X, growth = self.rows(values, len(raw), self._learned(labels, lost) if learn else np.zeros(len(raw), dtype=bool))
+        for first, last, width in encoder.spans(growth, before, len(raw)) if lost.any() else ():
+            X[first:last, :width][lost[first:last]] = np.nan
         self.note_averages()
         names, zone = list(self.names), None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(X, labels, names, growth, times, raw.start, raw.place, raw.consumed, before, zone, self.averages)
@@ -129,27 +130,35 @@ class Encoder(encoder.Columns):
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise DataError(f"holds {raw.kinds.get(name)}, but held {column.kind} before", column=name) from None
 
-    def _learned(self, labels: Array | None, rows: int) -> Array | None:
-        """The rows that the columns learn from; None for all."""
-        if self.options.target is None or self.options.id is not None:
-            return None
-        if labels is None:
-            return np.zeros(rows, dtype=bool)
-        there = np.array([label is not None for label in labels]) if labels.dtype == object else ~np.isnan(labels)
-        return None if there.all() else there
+    def _learned(self, labels: Array | None, lost: Array) -> Array | None:
+        """The rows that the columns learn from: those that are not left out and have a label; None for all."""
+        learned = ~lost
+        if self.options.target is not None and self.options.id is None:
+            if labels is None:
+                learned[:] = False
+            elif labels.dtype == object:
+                learned &= np.array([label is not None for label in labels], dtype=bool)
+            else:
+                learned &= ~np.isnan(labels)
+        return None if learned.all() else learned
 
-    def _refuse_missing(self, values: Mapping[str, Any], raw: RawBlock) -> None:
-        """Raises DataError for the first missing value of columns that have had a value."""
-        places = []
+    def _lost(self, values: Mapping[str, Any], raw: RawBlock) -> Array:
+        """The rows that are left out for lack of a value; raises DataError for the first that must not lack one."""
+        lost, refused = np.zeros(len(raw), dtype=bool), []
         for name, given in values.items():
-            column = self.columns[name]
+            column, word = self.columns[name], self.word(name)
+            if word not in (SKIP, RAISE):
+                continue
             absent = cells.missing_in(Given(column.kind, given))
-            begin = 0 if column.met else int(absent.argmin())  # its first value
-            if absent[begin:].any() and (column.met or not absent.all()):
-                places.append((begin + int(absent[begin:].argmax()), name))
-        if places:
-            row, name = min(places, key=itemgetter(0))
+            if not column.met:  # it counts from its first value on
+                absent[: len(absent) if absent.all() else int(absent.argmin())] = False
+            lost |= absent
+            if word == RAISE and absent.any():
+                refused.append((int(absent.argmax()), name))
+        if refused:
+            row, name = min(refused, key=itemgetter(0))
             raise DataError("the value is missing, which --missing raise refuses", place=raw.place(row), column=name)
+        return lost
 
     def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
         if not all_finite(values) and (infinite := np.isinf(values)).any():

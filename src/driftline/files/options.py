@@ -37,7 +37,7 @@ class Options:
         text: columns to treat as categories though they look like numbers.
         na: further spellings of a missing value.
         missing: what a missing value means: "mean" (of the values so far, the default), "last" (the last value) or "zero" in
-            the place of a number, "skip" to leave out rows that lack a number, or "raise" to refuse the file. One word for
+            the place of a number, "skip" to leave out rows that lack a value, or "raise" to refuse the file. One word for
             all columns, or a word by column, with "" for all others.
         categories: how many texts of a column get their own feature.
         delimiter: what separates the values of a line; None to detect it.

@@ -61,8 +61,9 @@ class Times(Column):
         first, new = self._appear(known if learned is None else known & learned)
         if not self.met:
             return {}, []
-        at = np.where(known, values, 0)
-        vectors = {key: np.where(known, vector, 0.0) for key, vector in _features(at, self.kind).items()}
+        at, there = np.where(known, values, 0), known.copy()
+        there[:first] = False
+        vectors = {key: np.where(there, vector, 0.0) for key, vector in _features(at, self.kind).items()}
         absence, more = self._absence(known, learned, first)
         return vectors | absence, [(row, key) for row, _ in new for key in FEATURES[self.kind]] + more
 

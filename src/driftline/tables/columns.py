@@ -125,7 +125,9 @@ class Column(ABC):
             if not counted.any():
                 return {}, []
             self.missed = True
-            new = [(int(counted.argmax()), ABSENT)]
+            begin = int(counted.argmax())
+            absent[:begin] = False
+            new = [(begin, ABSENT)]
         return {ABSENT: absent.astype(np.float64)}, new
 
 
