@@ -10,7 +10,7 @@ STEP, MEMORY = 0.3, 512
 REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
 UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
 BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
-RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # so many misses in a row show that errors have changed
+RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # this many misses in a row show that errors have changed
 
 
 def squared_half_width(level):

@@ -97,7 +97,7 @@ def not_utf_8():
 
 
 def half_characters():
-    """Surrogates, each of which is half of a pair."""
+    """Lone halves of surrogate pairs."""
     rows = [{"x": t % 3, "where": "north", "load": t % 5} for t in range(300)]
     for name, key, value, place in (
         ("text", "where", "\ud800", "line 251, column 'where': "),

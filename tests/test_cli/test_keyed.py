@@ -47,7 +47,7 @@ def by_hand(frame, model, level):
 
 
 def informed(frame):
-    """The rows of which an earlier row of the same key has a label."""
+    """The rows that follow a labelled row of their key."""
     return frame.groupby("meter")["load"].transform(lambda own: own.notna().cumsum().shift(fill_value=0)) > 0
 
 

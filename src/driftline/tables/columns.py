@@ -22,7 +22,7 @@ from driftline.tables.missing import FILLS, LAST, MEAN, ZERO
 VALUE, ABSENT, OTHER = "value", "missing", "other"
 LONGEST_CATEGORY = 256  # characters by which categories are told apart
 CATEGORIES = 50  # texts of a column that get their own feature, by default
-RECENT = 100  # shares of texts are taken over at least so many rows, and fewer than twice as many
+RECENT = 100  # rows over which shares of texts are taken, at least; always fewer than twice as many
 _LARGEST = float(np.finfo(np.float64).max)
 
 NewKeys = list[tuple[int, str]]  # (row, key) of each new feature
