@@ -123,6 +123,22 @@ def test_a_text_stays_the_average_until_its_first_label_arrives(name):
     assert again.predict_one({"tree": "fir"}) == model.predict_one({"tree": "fir"})
 
 
+@pytest.mark.parametrize("name", ["rls", "ridge", "lags"])
+def test_each_step_of_a_forecaster_takes_the_average_for_an_unknown_text_in_the_last_row(name):
+    """The models of all steps are the same whatever the text of the last row, from which none of them has learned yet."""
+    X, y = rows(300)
+    forecaster = dl.Forecaster(LEARNERS[name](), steps=3, known=["load"])
+    forecaster.run(X, y)
+
+    def forecast(tree):
+        after = copy.deepcopy(forecaster)
+        after.learn_one({"tree": tree, "load": 0.2}, 121.0)
+        return after.forecast([{"load": load} for load in (0.1, -0.5, 1.0)]).predictions
+
+    average = sum(share * forecast(tree) for tree, share in shares_of(X["tree"].tolist()).items())
+    np.testing.assert_allclose(forecast("yew"), average, rtol=1e-9)
+
+
 def test_a_text_that_was_never_missing_is_unknown_where_it_is_missing():
     X, y = rows(150)
     model = dl.RLS(missing="mean")

@@ -242,3 +242,24 @@ def test_alarms_monitor_the_norm_of_the_error_vector(seed):
     Y[400:] = 20 * Y[400:]
     alarms = dl.RLS().run(X, Y).alarms
     assert 400 <= alarms[0] < 440
+
+
+@pytest.mark.parametrize("missing", ["raise", "mean"])
+def test_rows_with_text_take_several_labels(missing):
+    X, Y = draw(3, rows=60, outputs=2)
+    texts = pd.DataFrame(X).rename(columns=str).assign(tree=np.where(X[:, 0] > 0, "oak", "ash"))
+    model = dl.Ridge(missing=missing)
+    singles = [dl.Ridge(missing=missing).run(texts, y).predictions for y in Y.T]
+    np.testing.assert_allclose(model.run(texts, Y).predictions, np.column_stack(singles), rtol=1e-9, atol=1e-9)
+    again = dl.Ridge(missing=missing)
+    for row, y in zip(texts.to_dict("records"), Y, strict=True):
+        again.learn_one(row, y)
+    require_same_state(again, model, "state")
+
+
+def test_a_run_that_learns_no_row_leaves_the_number_of_labels_open():
+    model = dl.RLS(missing="skip")
+    for X in (np.full((2, 2), np.nan), pd.DataFrame({"tree": [None, None], "load": [1.0, 2.0]})):
+        model.run(X, np.ones((2, 2)))
+        assert model.predict_one({"load": 1.0}) == 0.0
+    model.learn_one({"tree": "oak", "load": 1.0}, 3.0)

@@ -54,7 +54,8 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
         if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
             replay.write_start(out)
             return
-        learner = learner.clone()
+        outputs, learner = learner._outputs, learner.clone()
+        learner._outputs = outputs
         learner._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, None)
     learner._replay_block(Batch(_block(row), None, None, where), out)
 

@@ -32,15 +32,15 @@ def learn(
     options = replay.run_options(labels, weights_every, level, where)
     learner._check_table(table, where)
     fresh = learner._core is None
+    learner._expect(labels)
     if isinstance(table, EncodedTable):
         run = EncodedRun(learner, table, labels, weight, where, options).run()
     else:
         if fresh:
-            learner._expect(labels)
             learner._meet(learner._first_learned(table, labels, weight), table.names)
         run = learner._replay(table, labels, weight, where, options)
-        if fresh and learner.n_seen_ == 0:
-            learner._forget()
+    if fresh and learner.n_seen_ == 0:
+        learner._forget()
     if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features
         stability.warn_of_memory(learner)
     stability.warn_of_range(learner)
