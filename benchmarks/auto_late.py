@@ -1,9 +1,9 @@
 """Auto with late labels: ``python -m benchmarks.auto_late DIR``, on the files that DIR/INDEX.md lists.
 
-When a row is predicted, labels up to ``--ahead`` rows before it have arrived. The figures are mean squared errors from row
-100 + ahead on, divided by Auto's: above 1, Auto is better. The baseline is the best in hindsight of the last known label
-and the labels 24, 48 and 168 rows before the predicted row. If DIR has a ``rivals.json`` with the errors of boosted trees
-by file and delay, the table shows them too. Needs only driftline.
+Labels come ``--delay`` rows late: those of so many rows before a predicted one are missing. The figures are mean squared
+errors from row 101 + delay on, divided by Auto's: above 1, Auto is better. The baseline is the best in hindsight of the last
+known label and the labels 24, 48 and 168 rows before the predicted row. If DIR has a ``rivals.json`` with the errors of
+boosted trees by file and horizon, which is delay + 1, the table shows them too. Needs only driftline.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from driftline.base import late
 SEASONS = (24, 48, 168)
 
 
-def auto_error(X: Array, y: Array, ahead: int) -> float:
+def auto_error(X: Array, y: Array, delay: int) -> float:
     """The mean squared error of Auto."""
-    out, _ = late.run(dl.Auto(), X, y, ahead, late.NOTHING, where="benchmark")
-    return _mean_square(y - out.predictions, ahead)
+    out, _ = late.run(dl.Auto(), X, y, delay, late.NOTHING, where="benchmark")
+    return _mean_square(y - out.predictions, delay)
 
 
-def best_baseline(y: Array, ahead: int) -> float:
+def best_baseline(y: Array, delay: int) -> float:
     """The smallest mean squared error of predictions that use no feature."""
-    lags = [ahead, *(-(-ahead // season) * season for season in SEASONS)]
-    return min(_mean_square(y - np.concatenate([np.full(lag, y[0]), y[:-lag]]), ahead) for lag in lags)
+    lags = [delay + 1, *(-(-(delay + 1) // season) * season for season in SEASONS)]
+    return min(_mean_square(y - np.concatenate([np.full(lag, y[0]), y[:-lag]]), delay) for lag in lags)
 
 
-def _mean_square(errors: Array, ahead: int) -> float:
-    return float(np.mean(np.square(errors[100 + ahead :])))
+def _mean_square(errors: Array, delay: int) -> float:
+    return float(np.mean(np.square(errors[101 + delay :])))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
     parser.add_argument(
-        "--ahead", type=int, nargs="+", default=[12, 24, 96], metavar="H", help="delays of the labels, in rows"
+        "--delay", type=int, nargs="+", default=[11, 23, 95], metavar="D", help="how many rows late labels come"
     )
     parser.add_argument("--rows", type=int, default=4000, help="rows of each file, unless rivals.json says otherwise")
     options = parser.parse_args()
@@ -55,16 +55,16 @@ def main() -> None:
         if len(y) < 1000 or (rivals and not figures):
             continue
         cells: list[Cell] = [name]
-        for ahead in options.ahead:
-            rival = figures.get(str(ahead), {})
+        for delay in options.delay:
+            rival = figures.get(str(delay + 1), {})
             rows = rival.get("rows", options.rows)
             table = np.column_stack([X, y])[:rows]
             table = table[np.isfinite(table).all(axis=1)]
             labels = table[:, -1].copy()
-            error = auto_error(np.ascontiguousarray(table[:, :-1]), labels, ahead)
-            cells += [best_baseline(labels, ahead) / error, rival["boosting"] / error if rival else "-"]
+            error = auto_error(np.ascontiguousarray(table[:, :-1]), labels, delay)
+            cells += [best_baseline(labels, delay) / error, rival["boosting"] / error if rival else "-"]
         lines.append(tuple(cells))
-    header = ("file", *(f"{what}, {ahead} ahead" for ahead in options.ahead for what in ("baseline", "trees")))
+    header = ("file", *(f"{what}, {delay} late" for delay in options.delay for what in ("baseline", "trees")))
     print(Table("Mean squared errors relative to Auto's", header, lines).text())
 
 

@@ -1,7 +1,7 @@
 """Auto compared with boosted trees that are refitted periodically: ``python -m benchmarks.boosting DIR``.
 
 DIR has the files that DIR/INDEX.md lists, and ``rivals.json``: mean squared errors of LightGBM, refitted every 500 and every
-100 rows, with immediate labels and with labels 12, 24 and 96 rows late. Its inputs are the best of four choices on the first
+100 rows, with immediate labels and with labels 11, 23 and 95 rows late. Its inputs are the best of four choices on the first
 tenth. ``--plateaus`` uses generated streams whose labels stay at one level for a while, and compares Auto with the last
 value. Needs only driftline.
 """
@@ -21,31 +21,31 @@ from benchmarks.data import Array
 from benchmarks.report import Cell, Table
 from driftline.base import late
 
-AHEAD = (12, 24, 96)
+DELAYS = (11, 23, 95)
 LEAST = 0.99  # ratio of the rival's error to Auto's below which the rival is ahead
 
 
-def errors(X: Array, y: Array, rows: int, ahead: int) -> Array:
-    """Auto's errors on the first rows; labels arrive ``ahead`` rows after their row was predicted."""
+def errors(X: Array, y: Array, rows: int, delay: int) -> Array:
+    """Auto's errors on the first rows; labels arrive ``delay`` rows late."""
     table = np.column_stack([X, y])[:rows]
     table = table[np.isfinite(table).all(axis=1)]
     x, labels = np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
-    if ahead == 1:
+    if delay == 0:
         return np.asarray(dl.Auto().run(x, labels).errors)
-    out, _ = late.run(dl.Auto(), x, labels, ahead, late.NOTHING, where="boosting")
+    out, _ = late.run(dl.Auto(), x, labels, delay, late.NOTHING, where="boosting")
     return np.asarray(labels - out.predictions)
 
 
 def relative_to_auto(figures: dict[str, Any], X: Array, y: Array) -> list[float | str]:
     """LightGBM's squared error relative to Auto's: refitted every 500 and every 100 rows, and with late labels."""
-    own = np.mean(np.square(errors(X, y, figures["rows"], 1)[figures["start"] :]))
+    own = np.mean(np.square(errors(X, y, figures["rows"], 0)[figures["start"] :]))
     line: list[float | str] = [figures["boosting"] / own, figures["boosting_fine"] / own]
-    for ahead in AHEAD:
-        late_figures = figures["horizons"].get(str(ahead))
+    for delay in DELAYS:
+        late_figures = figures["horizons"].get(str(delay + 1))
         if late_figures is None:
             line.append("")
         else:
-            mse = np.mean(np.square(errors(X, y, late_figures["rows"], ahead)[100 + ahead :]))
+            mse = np.mean(np.square(errors(X, y, late_figures["rows"], delay)[101 + delay :]))
             line.append(late_figures["boosting"] / mse)
     return line
 
@@ -90,7 +90,7 @@ def main() -> None:
         for name, (X, y) in auto_streams.files(options.data)
         if name in figures
     ]
-    header = ("file", "every 500", "every 100", *(f"{ahead} late" for ahead in AHEAD))
+    header = ("file", "every 500", "every 100", *(f"{delay} late" for delay in DELAYS))
     print(Table("LightGBM's squared error / Auto's", header, lines).text())
     for place, what in enumerate(header[1:], start=1):
         column = [line[place] for line in lines if line[place] != ""]

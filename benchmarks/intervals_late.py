@@ -107,7 +107,7 @@ def figures(name: str, learner: str, X: Array, y: Array, late: int) -> Iterator[
     model, waiting = LEARNERS[learner](), deque[dl.Ticket]()
     errors, halves = np.empty(len(y)), np.empty((len(LEVELS), len(y)))
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        ticket = model.ask(x, ahead=1 + late)
+        ticket = model.ask(x, delay=late)
         errors[t] = label - ticket.prediction
         for k, level in enumerate(LEVELS):
             halves[k, t] = ticket.interval(level)[1] - ticket.prediction

@@ -44,7 +44,7 @@ class Intervals:
             return Intervals((lower <= y) & (y <= upper), upper - lower)
         model, waiting = make(), deque[dl.Ticket]()
         for t, x in enumerate(X):
-            waiting.append(model.ask(x, ahead=1 + late))
+            waiting.append(model.ask(x, delay=late))
             for k, level in enumerate(LEVELS):
                 lower[k, t], upper[k, t] = waiting[-1].interval(level)
             if t >= late:

@@ -19,13 +19,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="a folder of files, with an INDEX.md that lists them")
     parser.add_argument("--keep", type=Path, default=Path("build/bench_rivals"), help="where results are stored")
     parser.add_argument("--only", nargs="*", default=[], metavar="METHOD", help="methods to measure; all by default")
-    parser.add_argument("--ahead", type=int, nargs="*", default=[1, 12, 24, 96], help="rows since the last known label")
+    parser.add_argument("--delay", type=int, nargs="*", default=[0, 11, 23, 95], help="how many rows late labels come")
     parser.add_argument("--again", action="store_true", help="measure stored results again")
     parser.add_argument("--docs", action="store_true", help="write the tables and the picture to docs/_static")
     options = parser.parse_args()
     pin()  # before NumPy is imported
     run = import_module("benchmarks.bench_rivals.measuring").run
-    run(options.folder, options.keep, options.only, options.ahead, options.again)
+    run(options.folder, options.keep, options.only, options.delay, options.again)
     results = import_module("benchmarks.bench_rivals.results")
     results.show(options.keep, Path("docs/_static") if options.docs else None)
 

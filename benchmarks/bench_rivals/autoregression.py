@@ -36,7 +36,7 @@ def run(task: Task, every: int) -> Array:
         constant, of_lags, of_features = fitted[0], fitted[1 : 1 + order], fitted[1 + order :]
         rows = np.flatnonzero((known >= count) & (known < following))
         past = np.stack([y[k - order : k][::-1] for k in known[rows]]) if len(rows) else np.empty((0, order))
-        for step in range(task.ahead):
+        for step in range(task.delay + 1):
             said = constant + past @ of_lags + X[np.minimum(known[rows] + step, len(y) - 1)] @ of_features
             past = np.column_stack([said, past[:, :-1]])
         out[rows] = past[:, 0]

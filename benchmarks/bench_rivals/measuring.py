@@ -52,19 +52,19 @@ def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Ar
     return figures, answer.predictions
 
 
-def run(folder: Path, keep: Path, only: Sequence[str], ahead: Sequence[int], again: bool) -> None:
+def run(folder: Path, keep: Path, only: Sequence[str], delays: Sequence[int], again: bool) -> None:
     """Measures the methods on all tasks of a folder, except stored results, unless ``again``."""
     if unknown := set(only) - METHODS.keys():
         raise SystemExit(f"bench_rivals: no method {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
     warnings.filterwarnings("ignore", message="X does not have valid feature names")
     commit = machine.commit()
-    for task in tasks(folder, ahead):
+    for task in tasks(folder, delays):
         for name in only or METHODS:
-            path = keep / task.name / str(task.ahead) / f"{name}.json"
-            if (path.exists() and not again) or (task.ahead > 1 and not METHODS[name].late):
+            path = keep / task.name / str(task.delay) / f"{name}.json"
+            if (path.exists() and not again) or (task.delay and not METHODS[name].late):
                 continue
             found, predictions = measure(METHODS[name], task, commit)
             path.parent.mkdir(parents=True, exist_ok=True)
             np.save(path.with_suffix(".npy"), predictions)
             path.write_text(json.dumps(found))
-            print(f"{task.name}  {task.ahead}  {name}  mse {found['mse']:.6g}  {found['seconds']:.1f} s", flush=True)
+            print(f"{task.name}  {task.delay}  {name}  mse {found['mse']:.6g}  {found['seconds']:.1f} s", flush=True)

@@ -84,11 +84,11 @@ def chosen(task: Task) -> Form:
 
 def replayed(learner: dl.Learner, task: Task) -> Answer:
     """The predictions of a learner of this library on a task."""
-    if task.ahead == 1:
+    if task.delay == 0:
         run = learner.run(task.X, task.y, level=LEVEL)
         return Answer(run.predictions, run.lower, run.upper)
     level = as_level(LEVEL, "bench-rivals")
-    out, _ = late.run(learner, task.X, task.y, task.ahead, late.NOTHING, level=level, where="bench-rivals")
+    out, _ = late.run(learner, task.X, task.y, task.delay, late.NOTHING, level=level, where="bench-rivals")
     return Answer(out.predictions, out.lower, out.upper)
 
 

@@ -40,7 +40,7 @@ class Form:
 
     def inputs(self, task: Task) -> Array:
         """All inputs; NaN for labels before the start of the stream."""
-        labels = [shifted(task.y, lag) for lag in places(self.lags, task.ahead)]
+        labels = [shifted(task.y, lag) for lag in places(self.lags, task.delay)]
         if self.change:
             labels = [labels[0], *(label - labels[0] for label in labels[1:])]
         return np.column_stack([self.features(task), *labels])
@@ -54,13 +54,13 @@ FORMS = (
 )
 
 
-def places(lags: Sequence[int], ahead: int) -> list[int]:
+def places(lags: Sequence[int], delay: int) -> list[int]:
     """The effective lags, as for :class:`driftline.features.Lags`.
 
     If labels are not known yet, lags 1, 2, ... mean the newest known ones, and other lags become their next multiple.
     """
     return [
-        lag if lag >= ahead else lag + ahead - 1 if lag == k + 1 else -(-ahead // lag) * lag for k, lag in enumerate(lags)
+        lag if lag > delay else lag + delay if lag == k + 1 else -(-(delay + 1) // lag) * lag for k, lag in enumerate(lags)
     ]
 
 
@@ -91,7 +91,7 @@ def best_form(make: Callable[[], Any], task: Task) -> Form:
 
     Only the second half of that tenth counts, because all forms need some rows first.
     """
-    stop = max(len(task.y) // 10, task.start if task.ahead == 1 else 0)
+    stop = max(len(task.y) // 10, task.start if task.delay == 0 else 0)
     scored = slice(stop // 2, stop)
 
     def error(form: Form) -> float:

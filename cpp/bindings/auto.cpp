@@ -28,7 +28,7 @@ template <class T> struct AutoCore : Guarded {
         return good;
     }
     Status predict(double& prediction) {
-        prediction = model->predict(wide_.data(), model->coverage.late + 1);
+        prediction = model->predict(wide_.data(), model->coverage.delay);
         return Status::done;
     }
     Status predict(Outputs& out) {
@@ -41,7 +41,7 @@ template <class T> struct AutoCore : Guarded {
         return Status::done;
     }
     Status ask(Asked& asked, Outputs& out) {
-        *out.predictions = model->ask(wide_.data(), asked.ahead, asked.record);
+        *out.predictions = model->ask(wide_.data(), asked.delay, asked.record);
         write_interval(out, 0, model->coverage, 1, model->sums.largest_loss);
         return Status::done;
     }
@@ -49,7 +49,7 @@ template <class T> struct AutoCore : Guarded {
         if (asked.labels > 0 && model->features_then(asked.record) < 0)
             return Status::unread;
         return bindings::tell(*this, asked, label, [&] {
-            if (asked.labels == sums().rows && (asked.ahead == 1 || asked.labels == 0))
+            if (asked.labels == sums().rows && (asked.delay == 0 || asked.labels == 0))
                 model->learn(wide_.data(), label, share);
             else if (asked.labels == 0)
                 model->tell_first(wide_.data(), label, share);
@@ -214,13 +214,13 @@ template <class T> nb::object team(AutoCore<T>& self) {
     return copy_out(shares, members);
 }
 
-// The predictions of the linear core and the other experts for a row `ahead` rows beyond the last label, in the order of
+// The predictions of the linear core and the other experts for a row whose label comes `delay` rows late, in the order of
 // Member.
-template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x, Index ahead) {
+template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x, Index delay) {
     InUse use(self);
-    if (static_cast<Index>(x.shape(0)) != self.features() || ahead < 1)
+    if (static_cast<Index>(x.shape(0)) != self.features() || delay < 0)
         throw nb::value_error("the row has another length");
-    self.model->predict(x.data(), ahead);
+    self.model->predict(x.data(), delay);
     return copy_out(self.model->team().record() + Team::head_size, members);
 }
 
@@ -284,8 +284,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("set_state", &set_state<T>, arg("state"))
         .def("experts", &experts<T>)
         .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
-        .def("said", &said<T>, nb::arg("x"), nb::arg("ahead"),
-             nb::sig("def said(self, x: typing.Any, ahead: int) -> typing.Any"))
+        .def("said", &said<T>, nb::arg("x"), nb::arg("delay"),
+             nb::sig("def said(self, x: typing.Any, delay: int) -> typing.Any"))
         .def("apart", &apart<T>, nb::arg("x"), nb::sig("def apart(self, x: typing.Any) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any, typing.Any]"));
@@ -304,10 +304,10 @@ struct FinalMixtureCore {
         return copy_out(out, FinalMixture::layers + 1);
     }
     void learn(const ArrayOf<const double, 1>& said, const ArrayOf<const double, 1>& mixed, double y, double weight,
-               Index ahead) {
+               Index delay) {
         require(said, count);
         require(mixed, FinalMixture::layers + 1);
-        mixture.learn(said.data(), mixed.data(), mixed.data()[FinalMixture::layers], y, weight, ahead);
+        mixture.learn(said.data(), mixed.data(), mixed.data()[FinalMixture::layers], y, weight, delay);
     }
     nb::object shares() const {
         std::vector<double> out(static_cast<std::size_t>(count));
@@ -342,8 +342,8 @@ void bind_auto(nb::module_& m) {
         .def(nb::init<Index>(), nb::arg("count"))
         .def("mix", &FinalMixtureCore::mix, nb::arg("said"), nb::sig("def mix(self, said: typing.Any) -> typing.Any"))
         .def("learn", &FinalMixtureCore::learn, nb::arg("said"), nb::arg("mixed"), nb::arg("y"), nb::arg("weight"),
-             nb::arg("ahead"),
-             nb::sig("def learn(self, said: typing.Any, mixed: typing.Any, y: float, weight: float, ahead: int) -> None"))
+             nb::arg("delay"),
+             nb::sig("def learn(self, said: typing.Any, mixed: typing.Any, y: float, weight: float, delay: int) -> None"))
         .def("shares", &FinalMixtureCore::shares, nb::sig("def shares(self) -> typing.Any"))
         .def("get_state", &FinalMixtureCore::get_state, nb::sig("def get_state(self) -> typing.Any"))
         .def("set_state", &FinalMixtureCore::set_state, nb::arg("state"),

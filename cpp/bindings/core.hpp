@@ -33,7 +33,7 @@ template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle 
         return to_python(Status::unread);
     const Status status = self.learn(label, share);
     if (status == Status::done)
-        set_lateness(self, 0);
+        set_delay(self, 0);
     return to_python(status);
 }
 
@@ -81,12 +81,12 @@ template <class Core>
 nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
                    const OutputArrays& arrays, Index start) {
     InUse use(self);
-    const Index late = usual_ahead(self) - 1;
+    const Index delay = usual_delay(self);
     if (y)
-        set_lateness(self, 0);
+        set_delay(self, 0);
     nb::tuple done = replay_rows(self, x, y, weight, skip, arrays, start);
     if (y && start == 0 && done[1].equal(done[2]))
-        set_lateness(self, late);
+        set_delay(self, delay);
     return done;
 }
 

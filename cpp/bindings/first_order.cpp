@@ -8,7 +8,7 @@ template <class T> Status descend(FirstOrderCore<T>& self, nb::handle x, double 
     InUse use(self);
     const Status status = self.read(x, false) ? self.descend(y, prediction, slope) : Status::unread;
     if (status == Status::done)
-        set_lateness(self, 0);
+        set_delay(self, 0);
     return status;
 }
 

@@ -44,15 +44,15 @@ struct LateRows {
 
 template <class Core> class LateReplay {
   public:
-    LateReplay(Core& self, const Batch& batch, const Outputs& out, Index ahead, LateRows& rows)
-        : self_(self), batch_(batch), out_(out), ahead_(ahead), rows_(rows) {}
+    LateReplay(Core& self, const Batch& batch, const Outputs& out, Index delay, LateRows& rows)
+        : self_(self), batch_(batch), out_(out), delay_(delay), rows_(rows) {}
 
-    // Predicts row t once the labels through row t - ahead are known. If the status is not done, `rows` records the
+    // Predicts row t once the labels of the rows before t - delay are known. If the status is not done, `rows` records the
     // progress, and the call can be repeated.
     Status run() {
         while (true) {
             Status status = Status::done;
-            if (rows_.told < rows_.asked - ahead_ + 1)
+            if (rows_.told < rows_.asked - delay_)
                 status = tell_next();
             else if (rows_.asked < batch_.rows)
                 status = ask_next();
@@ -67,7 +67,7 @@ template <class Core> class LateReplay {
     Status ask_next() {
         const Index t = rows_.asked, place = t - rows_.carried;
         Asked& asked = rows_.said.push();
-        asked.ahead = ahead_;
+        asked.delay = delay_;
         const Status status = ask_row(t, asked);
         if (status != Status::done) {
             rows_.said.unpush();
@@ -84,7 +84,7 @@ template <class Core> class LateReplay {
             if (self_.take(batch_, t))
                 return ask(self_, asked);
             asked = Asked{};
-            asked.ahead = ahead_;
+            asked.delay = delay_;
             return batch_.skip ? Status::done : Status::bad_value;
         } else {
             asked.interval_basis = {};
@@ -134,7 +134,7 @@ template <class Core> class LateReplay {
     Core& self_;
     const Batch& batch_;
     const Outputs& out_;
-    Index ahead_;
+    Index delay_;
     LateRows& rows_;
 };
 
@@ -142,17 +142,17 @@ template <class Core> class LateReplay {
 // others.
 template <class Core>
 nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight, bool skip, const OutputArrays& arrays,
-                    Index ahead, LateRows& rows) {
+                    Index delay, LateRows& rows) {
     InUse use(self);
     const Batch batch = make_batch(x, y, weight, skip, self.features());
-    require(ahead >= 1 && rows.carried <= batch.rows);
+    require(delay >= 0 && rows.carried <= batch.rows);
     Batch fresh = batch;
     fresh.rows -= rows.carried;
     const Outputs out = make_outputs(fresh, arrays, 0, self.width());
     Status status;
     {
         nb::gil_scoped_release released;
-        status = LateReplay<Core>(self, batch, out, ahead, rows).run();
+        status = LateReplay<Core>(self, batch, out, delay, rows).run();
     }
     if constexpr (requires { self.rethrow(); })
         self.rethrow();
@@ -161,17 +161,18 @@ nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight
 
 template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...>& core) {
     using nb::arg;
-    core.def("ask", &ask_row<Core>, arg("x").none(), arg("ahead").none(), arg("kind"),
-             nb::sig("def ask(self, x: object, ahead: int | None, kind: type[Ticket]) -> typing.Any"),
+    core.def("ask", &ask_row<Core>, arg("x").none(), arg("delay").none(), arg("kind"),
+             nb::sig("def ask(self, x: object, delay: int | None, kind: type[Ticket]) -> typing.Any"),
              "A ticket for the row, or None where Python must read it or the model has no mark yet.")
         .def("tell", &tell_row<Core>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"),
              "Learns the label of a ticket; nothing has changed unless the status is `done`.")
-        .def("run_late", &run_late<Core>, arg("x"), arg("y"), arg("weight").none(), arg("skip"), arg("out"), arg("ahead"),
+        .def("run_late", &run_late<Core>, arg("x"), arg("y"), arg("weight").none(), arg("skip"), arg("out"), arg("delay"),
              arg("rows"),
              nb::sig("def run_late(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, "
-                     "ahead: int, rows: LateRows) -> Status"),
-             "Predicts each row when the labels through `ahead` rows before it are known; LateRows holds the progress.")
+                     "delay: int, rows: LateRows) -> Status"),
+             "Predicts each row when the labels of all rows but the `delay` before it are known; LateRows holds the "
+             "progress.")
         .def(
             "catch_up",
             [](Core& self) {
@@ -187,11 +188,11 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
                 if (self.coverage().noted > ticket.asked.interval_basis.labels + 1)
                     coverage_engine().judge(self.coverage(), error * error, ticket.asked.interval_basis);
                 else
-                    set_lateness(self, 0);
+                    set_delay(self, 0);
             },
             arg("ticket"), arg("y"),
             "Scores the ticket's prediction and interval, after its row was learned; see `catch_up`.")
-        .def_prop_ro("late", [](Core& self) { return self.coverage().late; });
+        .def_prop_ro("delay", [](Core& self) { return self.coverage().delay; });
 }
 
 } // namespace driftline::bindings

@@ -55,13 +55,13 @@ template <class T> nb::object learn(MultiOutputCore<T>& self, nb::handle x, nb::
     return to_python(learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data()));
 }
 
-template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x, nb::handle ahead, nb::handle kind) {
+template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x, nb::handle delay, nb::handle kind) {
     InUse use(self);
     if (self.mark == 0 || !self.read(x, true))
         return nb::none();
     Asked asked;
     asked.labels = self.sums().rows;
-    asked.ahead = ahead.is_none() ? 1 : nb::cast<Index>(ahead);
+    asked.delay = delay.is_none() ? 0 : nb::cast<Index>(delay);
     std::vector<double> predictions(self.labels.size());
     if (predict_outputs(self.model->state, self.output_weights, predictions.data()) != Status::done)
         return nb::none();
@@ -134,8 +134,8 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("learn", &learn<T>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")
-        .def("ask", &ask_outputs<T>, arg("x").none(), arg("ahead").none(), arg("kind"),
-             nb::sig("def ask(self, x: object, ahead: int | None, kind: type[Ticket]) -> typing.Any"))
+        .def("ask", &ask_outputs<T>, arg("x").none(), arg("delay").none(), arg("kind"),
+             nb::sig("def ask(self, x: object, delay: int | None, kind: type[Ticket]) -> typing.Any"))
         .def("tell", &tell_outputs<T>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"))
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),

@@ -28,7 +28,7 @@ inline nb::object copy_coverage(Coverage& c) {
         *to++ = c.ring[i & (ring_size - 1)];
     const double rest[] = {
         static_cast<double>(c.weight_of_zeros), static_cast<double>(c.first_key),  c.largest_loss,
-        static_cast<double>(c.noted),           static_cast<double>(c.late),       static_cast<double>(c.origin),
+        static_cast<double>(c.noted),           static_cast<double>(c.delay),      static_cast<double>(c.origin),
         static_cast<double>(c.batch),           static_cast<double>(c.last_batch), static_cast<double>(c.since),
         static_cast<double>(c.shift),           static_cast<double>(c.misses)};
     std::copy(std::begin(rest), std::end(rest), to);
@@ -45,7 +45,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     copy_in(from, "coverage", flat, coverage_size);
     const double *debts = flat + 2 * level_count, *weights = debts + level_count, *scores = weights + bin_count,
                  *rest = scores + most_waiting;
-    const double key = rest[1], noted = rest[3], late = rest[4];
+    const double key = rest[1], noted = rest[3], delay = rest[4];
     double total = 0;
     bool good = true;
     for (const double* bound = flat; bound < debts; ++bound)
@@ -64,7 +64,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     good = good && rest[9] >= 0 && rest[9] <= most_shift && rest[9] == std::floor(rest[9]);
     good = good && rest[10] >= 0 && rest[10] <= UINT32_MAX && rest[10] == std::floor(rest[10]);
     good = good && total <= most_weight && is_first_key(key) && (key > 0 || (total == rest[0] && rest[9] == 0));
-    good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && late >= 0 && late <= noted;
+    good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && delay >= 0 && delay <= noted;
     for (const double* count = rest + 5; count < rest + 9; ++count)
         good = good && *count >= 0 && *count <= noted && *count == std::floor(*count);
     if (!good)
@@ -77,7 +77,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.first_key = static_cast<Index>(key);
     c.largest_loss = rest[2];
     c.taken = c.noted = static_cast<Index>(noted);
-    c.late = static_cast<Index>(late);
+    c.delay = static_cast<Index>(delay);
     c.origin = static_cast<Index>(rest[5]);
     c.batch = static_cast<Index>(rest[6]);
     c.last_batch = static_cast<Index>(rest[7]);

@@ -10,7 +10,7 @@ constexpr Index own_numbers = 6, said_numbers = own_numbers + 2 * level_count;
 nb::object numbers_of(const Ticket& self) {
     const Asked& asked = self.asked;
     const IntervalBasis& basis = asked.interval_basis;
-    const double own[own_numbers] = {asked.prediction, asked.labels,       static_cast<double>(asked.ahead),
+    const double own[own_numbers] = {asked.prediction, asked.labels,       static_cast<double>(asked.delay),
                                      basis.variance,   basis.largest_loss, static_cast<double>(basis.labels)};
     double* to;
     nb::object out = new_array(said_numbers + static_cast<Index>(asked.record.size()), to);
@@ -26,8 +26,7 @@ bool is_count(double value) { return value >= 0 && value < 9e15 && value == std:
 Asked asked_of(Vector numbers) {
     const double* from = numbers.data();
     const auto size = static_cast<Index>(numbers.shape(0));
-    bool good = size >= said_numbers && is_count(from[1]) && from[2] >= 1 && is_count(from[2]) && is_count(from[5]) &&
-                from[5] <= from[1];
+    bool good = size >= said_numbers && is_count(from[1]) && is_count(from[2]) && is_count(from[5]) && from[5] <= from[1];
     for (Index i = 3; good && i < own_numbers + level_count; ++i)
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)
@@ -39,7 +38,7 @@ Asked asked_of(Vector numbers) {
     Asked asked;
     asked.prediction = from[0];
     asked.labels = from[1];
-    asked.ahead = static_cast<Index>(from[2]);
+    asked.delay = static_cast<Index>(from[2]);
     asked.interval_basis.variance = from[3];
     asked.interval_basis.largest_loss = from[4];
     asked.interval_basis.labels = static_cast<Index>(from[5]);
@@ -118,8 +117,8 @@ void bind_ticket(nb::module_& m) {
             arg("label").none(), "Puts a label in the place of the prediction.")
         .def_rw("told", &Ticket::told, "Whether the label was told.")
         .def_prop_ro(
-            "ahead", [](const Ticket& self) { return self.asked.ahead; },
-            "How many rows the predicted one lies beyond the last label known.")
+            "delay", [](const Ticket& self) { return self.asked.delay; },
+            "How many rows late the label was expected: rows before the predicted one whose labels were not known.")
         .def_prop_ro(
             "labels", [](const Ticket& self) { return static_cast<Index>(self.asked.labels); },
             "How many labels the model had learned.")
@@ -141,7 +140,7 @@ void bind_ticket(nb::module_& m) {
             [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {
                 const Asked& said = nb::cast<const Ticket&>(self).asked;
                 nb::object made = new_ticket(self.type(), nb::object(), model,
-                                             Asked{said.prediction + 0.0, said.interval_basis, said.labels, said.ahead, {}});
+                                             Asked{said.prediction + 0.0, said.interval_basis, said.labels, said.delay, {}});
                 Ticket& ticket = *nb::inst_ptr<Ticket>(made);
                 keep_row(ticket, copy_row(x));
                 ticket.parts = std::move(parts);

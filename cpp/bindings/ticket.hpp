@@ -69,15 +69,15 @@ template <class... Parts> nb::object new_ticket(nb::handle kind, Parts&&... part
     return made;
 }
 
-template <class Core> Index usual_ahead(Core& self) {
+template <class Core> Index usual_delay(Core& self) {
     if constexpr (requires { self.coverage(); })
-        return self.coverage().late + 1;
+        return self.coverage().delay;
     else
-        return 1;
+        return 0;
 }
-template <class Core> void set_lateness(Core& self, Index late) {
+template <class Core> void set_delay(Core& self, Index delay) {
     if constexpr (requires { self.coverage(); })
-        self.coverage().late = late;
+        self.coverage().delay = delay;
 }
 
 // Outputs that record the prediction of one row. `ends` shows that an interval is needed, and is not written.
@@ -106,7 +106,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     if (self.sums().rows == asked.labels) {
         const Status status = learn();
         if (status == Status::done)
-            set_lateness(self, 0);
+            set_delay(self, 0);
         return status;
     }
     catch_up(self.coverage());
@@ -124,7 +124,7 @@ template <class Core> void keep_numbers(const Core& self, Ticket& ticket, bool k
             ticket.row.assign(numbers, static_cast<std::size_t>(self.features()));
 }
 
-template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ahead, nb::handle kind) {
+template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle delay, nb::handle kind) {
     InUse use(self);
     if (self.mark == 0)
         return nb::none();
@@ -135,7 +135,7 @@ template <class Core> nb::object ask_row(Core& self, nb::handle x, nb::handle ah
     Ticket& ticket = *new (nb::inst_ptr<Ticket>(made)) Ticket{};
     nb::inst_mark_ready(made);
     ticket.model = self.mark;
-    ticket.asked.ahead = ahead.is_none() ? usual_ahead(self) : nb::cast<Index>(ahead);
+    ticket.asked.delay = delay.is_none() ? usual_delay(self) : nb::cast<Index>(delay);
     keep_numbers(self, ticket, known);
     if (ticket.row.empty())
         keep_row(ticket, copy_row(x));

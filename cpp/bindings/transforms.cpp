@@ -45,7 +45,7 @@ void set_state(Transform& self, const nb::dict& from) {
 }
 
 // The current row as the learner sees it; None if it has to be converted first, or if a value leaves the range.
-nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone, Index ahead) {
+nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone, Index delay) {
     auto& chain = self.chain;
     const RowBuffer<double> buffer{chain.inputs(), false, chain.row()};
     if (!read_row(x.ptr(), buffer, self.names, unknown_allowed))
@@ -55,7 +55,7 @@ nb::object look(HeldChain& self, nb::handle x, bool unknown_allowed, bool alone,
             return nb::none();
     double* z;
     nb::object out = new_array(chain.outputs(), z);
-    return chain.look(z, alone, ahead) ? out : nb::none();
+    return chain.look(z, alone, delay) ? out : nb::none();
 }
 
 // Transforms rows into `out`. Rows that are not `whole` become NaN. `learned` rows enter the history; after the first of
@@ -147,8 +147,8 @@ void bind_transforms(nb::module_& m) {
         .def("make_room", [](HeldChain& self) { self.chain.make_room(); })
         .def(
             "set_names", [](HeldChain& self, nb::object names) { self.names.set(std::move(names)); }, arg("names"))
-        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false, arg("ahead") = 1,
-             nb::sig("def look(self, x: object, unknown_allowed: bool, alone: bool = False, ahead: int = 1) -> typing.Any"))
+        .def("look", &look, arg("x").none(), arg("unknown_allowed"), arg("alone") = false, arg("delay") = 0,
+             nb::sig("def look(self, x: object, unknown_allowed: bool, alone: bool = False, delay: int = 0) -> typing.Any"))
         .def(
             "learn", [](HeldChain& self, double y) { self.chain.learn(y); }, arg("y"),
             "The row that was looked at last becomes one of those seen.")

@@ -30,7 +30,7 @@ void differences_are_sums_with_binomial_coefficients() {
     for (Index t = 0; t < 40; ++t) {
         rows.push_back(row_of(d));
         PredictionContext context;
-        trail.look(rows.back().get(), 1, context);
+        trail.look(rows.back().get(), 0, context);
         std::vector<double> written(static_cast<std::size_t>(differences.columns()));
         differences.write(context, written.data());
         long double factor = 1; // binomial coefficients of the highest order, with alternating signs
@@ -60,14 +60,14 @@ void lags_count_back_from_the_predicted_row() {
         const double x = 0, y = static_cast<double>(t);
         trail.remember(&x, y, nullptr);
     }
-    for (const Index ahead : {1, 5, 30}) {
+    for (const Index delay : {0, 4, 29}) {
         const double x = 0;
         PredictionContext context;
-        trail.look(&x, ahead, context);
+        trail.look(&x, delay, context);
         CHECK(context.near[0] == 399 && context.near[3] == 396);
         for (Index k = 0; k < far_count; ++k) {
-            const Index season = far_labels[k], rows_back = (ahead + season - 1) / season * season;
-            CHECK(context.seasons[k] == static_cast<double>(399 + ahead - rows_back));
+            const Index season = far_labels[k], rows_back = (delay + season) / season * season;
+            CHECK(context.seasons[k] == static_cast<double>(400 + delay - rows_back));
         }
     }
 }
@@ -332,11 +332,11 @@ template <class T> void any_order_of_calls_stays_within_its_buffers(Index d) {
         auto x = row_of(width);
         if (t % 3 == 0) {
             Waiting one{std::move(x), width, 0, {}, model.sums.rows == 0};
-            one.prediction = model.ask(one.x.get(), 1 + t % 30, one.record);
+            one.prediction = model.ask(one.x.get(), t % 30, one.record);
             CHECK(std::isfinite(one.prediction));
             waiting.push_back(std::move(one));
         } else {
-            CHECK(std::isfinite(model.predict(x.get(), 1)));
+            CHECK(std::isfinite(model.predict(x.get(), 0)));
             model.learn(x.get(), normal(), 1);
         }
         if (t % 4 == 1 && !waiting.empty()) {

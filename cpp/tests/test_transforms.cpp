@@ -31,7 +31,7 @@ std::vector<double> step(Transform& transform, Index t) {
     for (Index j = 0; j < transform.inputs(); ++j)
         x[static_cast<std::size_t>(j)] = value(t, j);
     std::vector<double> z(static_cast<std::size_t>(transform.outputs()));
-    transform.view(x.data(), z.data(), 1);
+    transform.view(x.data(), z.data(), 0);
     transform.learn(x.data(), value(t, 99));
     return z;
 }
@@ -51,8 +51,8 @@ void a_restored_state_continues_identically() {
         auto transform = make(2);
         for (Index t = 0; t < 200; ++t) {
             auto twin = copied(*transform, make);
-            const std::vector<double> ahead = step(*twin, t);
-            CHECK(ahead == step(*transform, t));
+            const std::vector<double> first = step(*twin, t);
+            CHECK(first == step(*transform, t));
             if (t == 50 || t == 120)
                 transform->grow(1);
         }

@@ -139,13 +139,13 @@ class Profiles:
                 self.slots[place] = new.pop(0)
 
 
-def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
+def run(X: Array, y: Array, core: Array, delay: int) -> tuple[Array, Array]:
     """The predictions of the profiles and of the baselines for each row; the core's prediction if they have none."""
     d = X.shape[1]
     tables, fit, likely = Profiles(d), Fit(2 * SLOTS + 4 + d, 0.999, 1.0), Likely(np.zeros(2 * SLOTS + 9), 0.998)
     by_fit, by_usual, mean, waiting = core.copy(), core.copy(), 0.0, []
     for t in range(len(y)):
-        known = y[: max(t - ahead + 1, 0)]
+        known = y[: max(t - delay, 0)]
         last = known[-1] if len(known) else 0.0
         near = [known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)]
         usual = tables.usual(X[t], mean)
@@ -153,7 +153,7 @@ def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
         usual_labels = np.add(usual, [0.0, last]).ravel() if len(known) > 1 else np.full(2 * SLOTS, last)
         low, high = (known.min(), known.max()) if len(known) > 1 else (-np.inf, np.inf)
         hold = lambda value, low=low, high=high: np.clip(value, low - 0.5 * (high - low), high + 0.5 * (high - low))  # noqa: E731
-        back = [-(-ahead // season) * season for season in SEASONS]
+        back = [-(-(delay + 1) // season) * season for season in SEASONS]
         seasons = [y[t - place] if t >= place else last for place in back]
         predicted = np.concatenate([hold(usual_labels), seasons, [last, mean]])
         if len(known):
@@ -163,8 +163,8 @@ def run(X: Array, y: Array, core: Array, ahead: int) -> tuple[Array, Array]:
         if len(known) > 1:
             by_fit[t], by_usual[t] = hold(by_fit[t]), hold(by_usual[t])
         waiting.append((row, predicted, last if len(known) else None))
-        if t >= ahead - 1:
-            at = t - ahead + 1
+        if t >= delay:
+            at = t - delay
             row, predicted, then = waiting[at]
             if then is not None:
                 likely.learn(predicted, y[at])

@@ -51,14 +51,14 @@ def differences(values: Array) -> Array:
     return np.array(out)
 
 
-def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
+def by_differences(X: Array, y: Array, core: Array, delay: int) -> Array:
     """The autoregression in differences: its prediction for each row, or the core's until it has one."""
     d = X.shape[1]
     lags = max(1, min(16, 16 // d))
     fit, predicted = Fit(NEAR + d * lags, 0.9998, 1e-3), core.copy()
     waiting: list[tuple[Array, float, float] | None] = []
     for t in range(len(y)):
-        known = max(t - ahead + 1, 0)
+        known = max(t - delay, 0)
         row = None
         if known >= NEAR:
             past = y[:known][::-1][:NEAR]
@@ -70,7 +70,7 @@ def by_differences(X: Array, y: Array, core: Array, ahead: int) -> Array:
             low, high = y[:known].min(), y[:known].max()
             predicted[t] = np.clip(predicted[t], low - 0.5 * (high - low), high + 0.5 * (high - low))
         waiting.append(None if row is None else (row, y[known - 1], y[t]))
-        if t >= ahead - 1 and (told := waiting[t - ahead + 1]) is not None:
+        if t >= delay and (told := waiting[t - delay]) is not None:
             fit.learn(told[0], told[2] - told[1])
     return predicted
 

@@ -167,7 +167,7 @@ class Trees:
         return best
 
 
-def run(X: Array, y: Array, predicted: Array, ahead: int) -> Array:
+def run(X: Array, y: Array, predicted: Array, delay: int) -> Array:
     """Predictions of the three tree ensembles, (rows, 3), given those ``predicted`` by the core and the other experts.
 
     If labels arrive at once, trees on the features alone are fitted half as often, and a 16th as often while far behind. If
@@ -178,11 +178,11 @@ def run(X: Array, y: Array, predicted: Array, ahead: int) -> Array:
     tables, mean, products, squares, waiting = Profiles(d), 0.0, 0.0, 0.0, []
     out = np.repeat(predicted[:, :1], 3, axis=1)
     for t in range(len(y)):
-        known, core = y[: max(t - ahead + 1, 0)], predicted[t, 0]
+        known, core = y[: max(t - delay, 0)], predicted[t, 0]
         near = np.array([known[-min(k, len(known))] if len(known) else 0.0 for k in range(1, 5)])
         last = near[0]
         base = mean + np.clip(products / squares, 0, 1) * (last - mean) if len(known) >= 32 and squares > 0 else last
-        places = [-(-ahead // season) * season for season in SEASONS]
+        places = [-(-(delay + 1) // season) * season for season in SEASONS]
         seasons = np.array([y[t - place] if t >= place else last for place in places])
         overall = known.mean() if len(known) else 0.0
         before = X[len(known) - 1] if len(known) else X[t]
@@ -204,16 +204,16 @@ def run(X: Array, y: Array, predicted: Array, ahead: int) -> Array:
             ready = 3 if level.trees else 2  # until its first tree, the third ensemble repeats the core's prediction
             out[t, :ready] = np.clip(out[t, :ready], low - reach, high + reach)
         waiting.append((inputs, bases, len(known)))
-        if t >= ahead - 1:
-            at = t - ahead + 1
+        if t >= delay:
+            at = t - delay
             inputs, bases, count = waiting[at]
             bases = *bases[:2], y[:at].mean() if at else 0.0
-            if ahead > 1 and at > 0 and count < 16:
+            if delay and at > 0 and count < 16:
                 level.learn(inputs[2], y[at] - bases[2], 1)
             if count >= 16:
                 for k, trees in enumerate((label, residual, level)):
                     behind = level.error() > 2 * residual.error()
-                    trees.learn(inputs[k], y[at] - bases[k], 1 if trees is not level or ahead > 1 else 16 if behind else 2)
+                    trees.learn(inputs[k], y[at] - bases[k], 1 if trees is not level or delay else 16 if behind else 2)
             then = y[count - 1] if count else None
             mean += (y[at] - mean) * max(0.002, 1 / (at + 1))
             if then is not None:

@@ -104,7 +104,7 @@ def asked_and_told(model, X, y, late):
     """Asks for each row, and tells its label ``late`` rows later; returns the tickets."""
     tickets = []
     for t, x in enumerate(X):
-        tickets.append(model.ask(x, ahead=1 + late))
+        tickets.append(model.ask(x, delay=late))
         if t >= late:
             model.tell(tickets[t - late], y[t - late])
     return tickets

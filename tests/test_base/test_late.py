@@ -22,9 +22,9 @@ def test_a_refused_table_leaves_a_new_learner_untrained(name):
     model, other = LEARNERS[name](), LEARNERS[name]()
     before = model.__getstate__()
     with pytest.raises(ValueError, match="NaN"):
-        late.run(model, np.ones((4, 2)), np.array([1.0, 2.0, np.nan, 3.0]), 2, late.NOTHING, where="test")
+        late.run(model, np.ones((4, 2)), np.array([1.0, 2.0, np.nan, 3.0]), 1, late.NOTHING, where="test")
     require_same(model.__getstate__(), before, "after the table")
     X, y = np.random.default_rng(2).normal(size=(9, 3)), np.arange(9.0)
     for learner in (model, other):
-        late.run(learner, X, y, 2, late.NOTHING, where="test")
+        late.run(learner, X, y, 1, late.NOTHING, where="test")
     require_same(model.__getstate__(), other.__getstate__(), "after another table")

@@ -82,7 +82,7 @@ def test_intervals_of_late_labels_recover_after_a_quiet_spell(make, late):
     X, y = spell_of(2000)
     model, tickets = make(), []
     for t, x in enumerate(X):
-        tickets.append(model.ask(x, ahead=1 + late))
+        tickets.append(model.ask(x, delay=late))
         if t >= late:
             model.tell(tickets[t - late], y[t - late])
     for level in LEVELS:

@@ -110,7 +110,7 @@ def test_a_text_stays_the_average_until_its_first_label_arrives(name):
     model = LEARNERS[name]()
     model.run(X, y)
     row = {"tree": "yew", "load": 0.5}
-    tickets = [model.ask(row, ahead=1) for _ in range(3)]
+    tickets = [model.ask(row, delay=0) for _ in range(3)]
     assert {ticket.prediction for ticket in tickets} == {model.predict_one(row)}
     learned = copy.deepcopy(model)
     learned.learn_one(row, 125.0)
@@ -178,5 +178,5 @@ def test_a_row_with_new_features_is_learned_as_its_ticket_is(name, missing, text
         for row, label, weight in growing_rows(seed, texts):
             y = ("low" if label < 0 else "high") if name == "classifier" else label
             by_row.learn_one(row, y, sample_weight=weight)
-            by_ticket.tell(by_ticket.ask(row, ahead=1), y, sample_weight=weight)
+            by_ticket.tell(by_ticket.ask(row, delay=0), y, sample_weight=weight)
             require_same_state(by_ticket, by_row, "state")

@@ -43,7 +43,7 @@ def plainly(model, encoder, blocks, known, step, level):
                 x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
                 if model._core is None:
                     model._meet(np.array(x), names)
-                ticket = model.ask(Row(zip(names, x, strict=True), places.averages), ahead=step)
+                ticket = model.ask(Row(zip(names, x, strict=True), places.averages), delay=step - 1)
                 predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:

@@ -40,7 +40,7 @@ def test_each_row_is_predicted_at_its_distance_from_the_last_known_label(capsys,
         f"For future rows use {ways}; to evaluate rows that have labels, driftline run\n",
     )
     model = dl.load(state)
-    tickets = [model.ask(x, ahead=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy(), 1)]
+    tickets = [model.ask(x, delay=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy())]
     rows = cells(out)
     np.testing.assert_allclose([float(row[2]) for row in rows], [ticket.prediction for ticket in tickets], rtol=1e-12)
     np.testing.assert_allclose([float(cell) for cell in rows[0][3:]], tickets[0].interval(0.8), rtol=1e-12)
@@ -57,7 +57,7 @@ def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsy
     frame[390:391].to_csv(tmp_path / "future.csv", index=False)
     predicted = cells(call(capsys, "predict", state, tmp_path / "future.csv")[1])[0][2]
     assert float(predicted) == pytest.approx(
-        dl.load(state).ask(frame[["hour", "wind"]].to_numpy()[390], 6).prediction, rel=1e-12
+        dl.load(state).ask(frame[["hour", "wind"]].to_numpy()[390], 5).prediction, rel=1e-12
     )
 
 

@@ -40,7 +40,7 @@ def plainly(table, model, *, delay=0, level=None):
             if name == "wind" and value is not None and y is not None:
                 winds.append(value)
         named = next((name for name in x if name.startswith("where")), None)
-        ticket = model.ask(places.row(x, named, y is not None), ahead=delay + 1)
+        ticket = model.ask(places.row(x, named, y is not None), delay=delay)
         waiting.append((ticket, math.nan if y is None else y))
         if len(waiting) > delay:
             model.tell(*waiting.pop(0))

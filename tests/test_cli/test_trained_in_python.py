@@ -67,9 +67,9 @@ def test_a_model_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, by,
     found = [json.loads(line)["prediction"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     loaded = dl.load(tmp_path / "m")
     learner = loaded.learner if by == "ids" else loaded
-    first = learner.ask(rows_of(ahead[:1])[0]).ahead
-    steps = [None if by == "ids" else first + place for place in range(len(ahead))]
-    expected = [learner.ask(row, step).prediction for row, step in zip(rows_of(ahead), steps, strict=True)]
+    first = learner.ask(rows_of(ahead[:1])[0]).delay
+    delays = [None if by == "ids" else first + place for place in range(len(ahead))]
+    expected = [learner.ask(row, delay).prediction for row, delay in zip(rows_of(ahead), delays, strict=True)]
     assert found == expected if name == "classifier" else np.allclose(found, expected, rtol=1e-12)
 
 

@@ -33,7 +33,7 @@ def plainly(learner, X, y, step, known):
                 continue
             others = [j for j in range(X.shape[1]) if j not in known]
             row[others] = X[t - step, others]
-        ticket = learner.ask(row, step)
+        ticket = learner.ask(row, step - 1)
         predicted[t] = ticket.prediction if t >= step - 1 else np.nan
         waiting.append((ticket, y[t]))
         if len(waiting) == step:
@@ -69,7 +69,7 @@ def test_a_forecast_uses_every_label(name, known):
         row = X[rows + step - 1].copy()
         if known is not None:
             row[0] = X[rows - 1, 0]
-        ticket = learner.ask(row, step)
+        ticket = learner.ask(row, step - 1)
         assert forecast.predictions[step - 1] == ticket.prediction
         assert (forecast.lower[step - 1], forecast.upper[step - 1]) == ticket.interval(0.8)
 

@@ -25,7 +25,7 @@ def plainly(model, X, y, step):
     """Predictions of one step, from mappings that gain a name at row 60; the model grows when it learns that row."""
     predicted, waiting = [], []
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), ahead=step)
+        ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), delay=step - 1)
         predicted.append(ticket.prediction if t >= step - 1 else np.nan)
         waiting.append((ticket, label))
         if len(waiting) >= step:
@@ -74,14 +74,14 @@ def test_a_series_without_features_can_be_forecast(make):
     for step in (1, 2, 3):
         model, predicted, waiting = make(), [], []
         for label in y.tolist():
-            waiting.append((model.ask({}, ahead=step), label))
+            waiting.append((model.ask({}, delay=step - 1), label))
             predicted.append(waiting[-1][0].prediction)
             if len(waiting) >= step:
                 model.tell(*waiting.pop(0))
         assert run.predictions[:, step - 1].tolist() == predicted[40:]
         for ticket, label in waiting:
             model.tell(ticket, label)
-        assert forecaster.forecast(np.empty((3, 0)), 0.8).predictions[step - 1] == model.ask({}, step).prediction
+        assert forecaster.forecast(np.empty((3, 0)), 0.8).predictions[step - 1] == model.ask({}, step - 1).prediction
 
 
 @pytest.mark.parametrize("X", [np.empty((40, 0)), pd.DataFrame(index=range(40))], ids=["array", "frame"])

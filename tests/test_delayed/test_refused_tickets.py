@@ -18,13 +18,13 @@ Y = X @ [1.0, -2.0, 0.5] + np.sin(np.arange(60) / 4) + 0.1 * RNG.normal(size=60)
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])
-def test_ahead_must_be_a_whole_number_that_a_ticket_can_hold(make):
+def test_delay_must_be_a_whole_number_that_a_ticket_can_hold(make):
     model = make()
     model.run(X, Y)
-    assert model.ask(X[0], ahead=np.int64(3)).ahead == 3
-    for ahead in (2**63, 0, 1.5):
-        with pytest.raises(ValueError, match=r"ask: ahead must be a whole number in \[1, 1000000000000000\]"):
-            model.ask(X[0], ahead=ahead)
+    assert model.ask(X[0], delay=np.int64(3)).delay == 3
+    for delay in (2**63, -1, 1.5):
+        with pytest.raises(ValueError, match=r"ask: delay must be a whole number in \[0, 1000000000000000\]"):
+            model.ask(X[0], delay=delay)
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Lags(y=2) | dl.RLS()], ids=["rls", "auto", "pipeline"])

@@ -107,13 +107,13 @@ def test_interleavings_with_saves_kills_and_questions_give_the_bits_of_the_plain
             troubled.model.predict_one(X[places.randrange(len(X))])
             if numeric:
                 troubled.model.predict_interval(X[places.randrange(len(X))], 0.95)
-            troubled.model.ask(X[places.randrange(len(X))], ahead=places.randrange(1, 40))
+            troubled.model.ask(X[places.randrange(len(X))], delay=places.randrange(39))
     troubled.kill()
     assert same(plain.model.__getstate__(), troubled.model.__getstate__())
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5, 12, 30])
-def test_label_lags_count_from_the_predicted_row(ahead):
+@pytest.mark.parametrize("delay", [0, 1, 4, 11, 29])
+def test_label_lags_count_from_the_predicted_row(delay):
     """Compares with rows that are built here.
 
     If a label is not known yet, lags 1, 2 and 3 use the newest labels instead, and other lags become multiples.
@@ -123,59 +123,59 @@ def test_label_lags_count_from_the_predicted_row(ahead):
     model, plain = Lags(y=lags) | dl.RLS(forgetting=0.99), dl.RLS(forgetting=0.99)
     waiting = []
     for t in range(rows):
-        known = y[: max(t - ahead + 1, 0)]  # the labels through row t - ahead
+        known = y[: max(t - delay, 0)]  # those of the rows before t - delay
 
         def newest(count, known=known):
             return known[-count] if count <= len(known) else 0.0
 
         def before(lag, t=t):
-            place = t - next(multiple for multiple in range(lag, 1000, lag) if multiple >= ahead)
+            place = t - next(multiple for multiple in range(lag, 1000, lag) if multiple > delay)
             return y[place] if place >= 0 else 0.0
 
-        row = np.concatenate([[newest(lag) if lag <= 3 and lag < ahead else before(lag) for lag in lags], X[t]])
-        ticket = model.ask(X[t], ahead)
+        row = np.concatenate([[newest(lag) if lag <= 3 and lag <= delay else before(lag) for lag in lags], X[t]])
+        ticket = model.ask(X[t], delay)
         assert ticket.prediction == pytest.approx(plain.predict_one(row), abs=1e-12)
         waiting.append((ticket, row, y[t]))
-        if len(waiting) == ahead:
+        if len(waiting) > delay:
             told, row, label = waiting.pop(0)
             model.tell(told, label)
             plain.learn_one(row, label)
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-9)
 
 
-@pytest.mark.parametrize("ahead", [1, 3, 20, 24, 30, 100])
-def test_auto_finds_a_season_however_late_its_labels_are(ahead):
+@pytest.mark.parametrize("delay", [0, 2, 19, 23, 29, 99])
+def test_auto_finds_a_season_however_late_its_labels_are(delay):
     """The label repeats every 24 rows, and no feature shows when."""
     rng = np.random.default_rng(1)
     season = rng.standard_normal(24)
     y = season[np.arange(1500) % 24]
     model, waiting, errors = dl.Auto(), [], []
     for t in range(len(y)):
-        waiting.append(model.ask([0.0], ahead))
+        waiting.append(model.ask([0.0], delay))
         errors.append(y[t] - waiting[-1].prediction)
-        if len(waiting) == ahead:
-            model.tell(waiting.pop(0), y[t - ahead + 1])
+        if len(waiting) > delay:
+            model.tell(waiting.pop(0), y[t - delay])
     assert np.mean(np.square(errors[1000:])) < 1e-3 * season.var()
 
 
-def test_ahead_defaults_to_how_late_the_last_label_was():
+def test_delay_defaults_to_how_late_the_last_label_was():
     X, y = stream()
     model = dl.RLS()
-    assert model.ask(X[0]).ahead == 1
+    assert model.ask(X[0]).delay == 0
     tickets = [model.ask(x) for x in X[:10]]
     for ticket, label in zip(tickets, y[:10], strict=True):
         model.tell(ticket, label)
-    assert model.ask(X[0]).ahead == 10
+    assert model.ask(X[0]).delay == 9
     model.learn_one(X[0], y[0])
-    assert model.ask(X[0]).ahead == 1
+    assert model.ask(X[0]).delay == 0
     model.tell(model.ask(X[1]), y[1])
-    assert model.ask(X[0]).ahead == 1
+    assert model.ask(X[0]).delay == 0
     first, second = model.ask(X[1]), model.ask(X[2])
     model.tell(second, y[2])
     model.tell(first, y[1])
-    assert model.ask(X[0]).ahead == 2
+    assert model.ask(X[0]).delay == 1
     model.run(X, y)
-    assert model.ask(X[0]).ahead == 1
+    assert model.ask(X[0]).delay == 0
 
 
 def test_the_interval_of_a_ticket_does_not_change():
@@ -275,8 +275,8 @@ def test_a_ticket_of_a_model_with_other_parameters_or_more_labels_is_refused():
             other.tell(ticket, 1.0)
     with pytest.raises(ValueError, match="120 labels were known when it was made, and this one has learned 7"):
         dl.RLS().fit(X[:7], y[:7]).tell(ticket, 1.0)
-    with pytest.raises(ValueError, match=r"RLS.ask: ahead must be"):
-        model.ask(X[0], ahead=0)
+    with pytest.raises(ValueError, match=r"RLS.ask: delay must be"):
+        model.ask(X[0], delay=-1)
     model.tell(ticket, 1.0)
     with pytest.raises(ValueError, match="already been told"):
         model.tell(ticket, 1.0)
@@ -307,7 +307,7 @@ def test_a_row_with_a_missing_value_is_skipped_when_its_label_arrives(name):
     for t in range(80):
         x = X[t].copy()
         x[1] = np.nan if t in (3, 50) else x[1]
-        model.tell(model.ask(x, 1), y[t])
+        model.tell(model.ask(x, 0), y[t])
         twin.learn_one(x, y[t])
     assert model.n_skipped_ == 2
     assert model.to_bytes() == twin.to_bytes()
@@ -329,7 +329,7 @@ def test_a_ticket_with_a_new_name_told_at_once_equals_learning_the_row(make):
     by_ticket, by_row = make(), make()
     for t in range(60):
         row = dict(zip(["a", "b", "c"][: 1 + t // 20], X[t].tolist(), strict=False))
-        by_ticket.tell(by_ticket.ask(row, ahead=1), y[t])
+        by_ticket.tell(by_ticket.ask(row, delay=0), y[t])
         by_row.learn_one(row, y[t])
     assert by_ticket.to_bytes() == by_row.to_bytes()
 

@@ -29,7 +29,7 @@ def of_the_core(model, X, y):
     predicted = [0.0]
     model.learn_one(X[0], y[0])
     for x, label in zip(X[1:], y[1:], strict=True):
-        predicted.append(model._core.said(x, 1)[0])
+        predicted.append(model._core.said(x, 0)[0])
         model.learn_one(x, label)
     return np.array(predicted)
 
@@ -60,7 +60,7 @@ def test_predictions_after_rows_without_a_label_match_the_plain_version(gaps):
     model, known, predicted = dl.Auto(missing="skip"), y.copy(), [0.0]
     for t in range(120):
         if t > 0:
-            predicted.append(model._core.said(X[t], 1)[0])
+            predicted.append(model._core.said(X[t], 0)[0])
         if t in gaps:
             known[t] = model.predict_one(X[t])  # stands in for the label
         model.learn_one(X[t], np.nan if t in gaps else y[t])
@@ -199,7 +199,7 @@ def test_the_first_jump_of_constant_labels_costs_two_rows():
     assert whole.certificate().events["outliers"] == 1
     assert run.losses[120:].sum() < 2.1 * 43**2
     for x, label in zip(X, y, strict=True):
-        asked.tell(asked.ask(x, ahead=1), label)
+        asked.tell(asked.ask(x, delay=0), label)
     assert asked.to_bytes() == whole.to_bytes()
 
 

@@ -58,7 +58,7 @@ def test_run_equals_the_loop_by_learn_one_or_ask_and_tell():
     for t in range(400):
         assert loop.predict_one(X[t]) == run.predictions[t]
         loop.learn_one(X[t], y[t])
-        ticket = asked.ask(X[t], ahead=1)
+        ticket = asked.ask(X[t], delay=0)
         assert ticket.prediction == run.predictions[t]
         assert ticket.interval(0.9) == (run.lower[t], run.upper[t])
         asked.tell(ticket, y[t])
@@ -67,8 +67,8 @@ def test_run_equals_the_loop_by_learn_one_or_ask_and_tell():
     assert whole.to_bytes() == loop.to_bytes() == asked.to_bytes()
 
 
-@pytest.mark.parametrize("ahead", [3, 20])
-def test_no_label_is_used_before_it_arrives(ahead):
+@pytest.mark.parametrize("delay", [2, 19])
+def test_no_label_is_used_before_it_arrives(delay):
     X, y = stream(300)
     other = y.copy()
     other[200:] += 50
@@ -76,11 +76,11 @@ def test_no_label_is_used_before_it_arrives(ahead):
     for labels in (y, other):
         model, waiting = dl.Auto(experts=[dl.RLS(), dl.Refit(LinearRegression(), every=30, lags=[1])]), []
         for t in range(300):
-            waiting.append(model.ask(X[t], ahead=ahead))
-            if t >= ahead - 1:
-                model.tell(waiting[t - ahead + 1], labels[t - ahead + 1])
+            waiting.append(model.ask(X[t], delay=delay))
+            if t >= delay:
+                model.tell(waiting[t - delay], labels[t - delay])
         predicted.append(np.array([ticket.prediction for ticket in waiting]))
-    np.testing.assert_array_equal(predicted[0][: 200 + ahead], predicted[1][: 200 + ahead])
+    np.testing.assert_array_equal(predicted[0][: 201 + delay], predicted[1][: 201 + delay])
     assert not np.array_equal(predicted[0], predicted[1])
 
 

@@ -84,19 +84,19 @@ def test_saving_is_refused_and_the_advised_pickle_works():
 @pytest.mark.parametrize("model", [refit(), dl.Auto(experts=[refit()])], ids=["Refit", "Auto with it"])
 def test_no_late_label_is_used_before_it_arrives(model):
     X, y = stream()
-    ahead, predicted = 12, []
+    delay, predicted = 11, []
     for labels in (y, np.where(np.arange(len(y)) < 700, y, -y)):
         learner, waiting = model.clone(), []
         for t in range(len(y)):
-            waiting.append(learner.ask(X[t], ahead=ahead))
+            waiting.append(learner.ask(X[t], delay=delay))
             if t == 400:
                 learner = pickle.loads(pickle.dumps(learner))
-            if t >= ahead - 1:
-                ticket = waiting[t - ahead + 1]
-                learner.tell(dl.Ticket.from_bytes(ticket.to_bytes()) if t % 2 else ticket, labels[t - ahead + 1])
+            if t >= delay:
+                ticket = waiting[t - delay]
+                learner.tell(dl.Ticket.from_bytes(ticket.to_bytes()) if t % 2 else ticket, labels[t - delay])
         predicted.append(np.array([ticket.prediction for ticket in waiting]))
-    np.testing.assert_array_equal(predicted[0][: 700 + ahead], predicted[1][: 700 + ahead])
-    assert (predicted[0][700 + ahead :] != predicted[1][700 + ahead :]).any()
+    np.testing.assert_array_equal(predicted[0][: 701 + delay], predicted[1][: 701 + delay])
+    assert (predicted[0][701 + delay :] != predicted[1][701 + delay :]).any()
     assert np.mean(np.square(predicted[0] - y)[500:]) < 0.6 * y.var()
 
 

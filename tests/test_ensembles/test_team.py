@@ -22,68 +22,68 @@ def seasonal(rows, seed=0, d=2):
     return X, 50 + 10 * np.sin(X[:, 0] / 4) * (X[:, 1] < 5) + 2 * X[:, 2] + own
 
 
-def all_predictions(X, y, ahead=1):
-    """Each expert's predictions, and Auto's, if each row is predicted ``ahead`` rows after the last known label."""
+def all_predictions(X, y, delay=0):
+    """Each expert's predictions, and Auto's, if the labels come ``delay`` rows late."""
     model, predicted, predictions, waiting = dl.Auto(), np.zeros((len(y), 9)), [], []
     for t in range(len(y)):
-        waiting.append(model.ask(X[t], ahead=ahead))
+        waiting.append(model.ask(X[t], delay=delay))
         predictions.append(waiting[-1].prediction)
         if model._core is not None:
-            predicted[t] = model._core.said(X[t], ahead)
-        if t >= ahead - 1:
-            model.tell(waiting[t - ahead + 1], y[t - ahead + 1])
+            predicted[t] = model._core.said(X[t], delay)
+        if t >= delay:
+            model.tell(waiting[t - delay], y[t - delay])
     return predicted, np.array(predictions)
 
 
-@pytest.mark.parametrize("ahead", [1, 5, 24])
+@pytest.mark.parametrize("delay", [0, 4, 23])
 @pytest.mark.parametrize("k", [150, 401])
-def test_no_expert_uses_a_label_before_it_arrives(ahead, k):
-    """Changing the labels from row k on changes no expert's prediction before row k + ahead."""
+def test_no_expert_uses_a_label_before_it_arrives(delay, k):
+    """Changing the labels from row k on changes no expert's prediction before row k + delay + 1."""
     X, y = seasonal(500)
     other = y.copy()
     other[k:] = np.random.default_rng(1).normal(size=500 - k) * 30
-    (predicted, predictions), (others, different) = all_predictions(X, y, ahead), all_predictions(X, other, ahead)
-    np.testing.assert_array_equal(predicted[: k + ahead], others[: k + ahead])
-    np.testing.assert_array_equal(predictions[: k + ahead], different[: k + ahead])
-    later = predicted[k + ahead :] != others[k + ahead :]
+    (predicted, predictions), (others, different) = all_predictions(X, y, delay), all_predictions(X, other, delay)
+    np.testing.assert_array_equal(predicted[: k + delay + 1], others[: k + delay + 1])
+    np.testing.assert_array_equal(predictions[: k + delay + 1], different[: k + delay + 1])
+    later = predicted[k + delay + 1 :] != others[k + delay + 1 :]
     assert later.any(axis=0).all()  # every expert learns from these labels once they arrive
 
 
-@pytest.mark.parametrize("ahead", [1, 7])
+@pytest.mark.parametrize("delay", [0, 6])
 @pytest.mark.parametrize("d", [1, 3])
-def test_differences_match_the_plain_version(ahead, d):
+def test_differences_match_the_plain_version(delay, d):
     rng = np.random.default_rng(d)
     X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
-    predicted, _ = all_predictions(X, y, ahead)
-    np.testing.assert_allclose(predicted[:, DIFFERENCES], plain.by_differences(X, y, predicted[:, CORE], ahead), rtol=1e-6)
+    predicted, _ = all_predictions(X, y, delay)
+    np.testing.assert_allclose(predicted[:, DIFFERENCES], plain.by_differences(X, y, predicted[:, CORE], delay), rtol=1e-6)
 
 
-@pytest.mark.parametrize(("ahead", "d"), [(1, 2), (7, 2), (1, 13)])
-def test_profiles_and_baselines_match_the_plain_version(ahead, d):
+@pytest.mark.parametrize(("delay", "d"), [(0, 2), (6, 2), (0, 13)])
+def test_profiles_and_baselines_match_the_plain_version(delay, d):
     """Hour and weekday are keys, and a pair of keys; noise has more than 64 values, and is divided into bins.
 
     With 13 columns of noise there are more keys than slots.
     """
     X, y = seasonal(700, seed=11, d=d)
-    predicted, _ = all_predictions(X, y, ahead)
-    by_fit, by_usual = plain_profiles.run(X, y, predicted[:, CORE], ahead)
+    predicted, _ = all_predictions(X, y, delay)
+    by_fit, by_usual = plain_profiles.run(X, y, predicted[:, CORE], delay)
     np.testing.assert_allclose(predicted[:, PROFILES], by_fit, rtol=1e-6)
     np.testing.assert_allclose(predicted[:, USUAL], by_usual, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("ahead", "seed", "rows"), [(1, 12, 1100), (5, 51, 440)])
-def test_trees_match_the_plain_version(ahead, seed, rows):
+@pytest.mark.parametrize(("delay", "seed", "rows"), [(0, 12, 1100), (4, 51, 440)])
+def test_trees_match_the_plain_version(delay, seed, rows):
     """By row 440 all trees are fitted, and most have been replaced. Beyond 1,024 rows, trees are fitted on samples.
 
     Trees see the experts' predictions before clipping. From the first row that trees learn on, none is clipped.
     """
     X, y = seasonal(rows, seed=seed)
     y[400] += 18  # an error that counts as ten usual ones; the label is not an outlier
-    predicted, _ = all_predictions(X, y, ahead)
-    for t in range(16 + ahead - 1, rows):
-        low, high = y[: t - ahead + 1].min(), y[: t - ahead + 1].max()
+    predicted, _ = all_predictions(X, y, delay)
+    for t in range(16 + delay, rows):
+        low, high = y[: t - delay].min(), y[: t - delay].max()
         assert (np.abs(predicted[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
-    np.testing.assert_allclose(predicted[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, predicted, ahead), rtol=1e-6)
+    np.testing.assert_allclose(predicted[:, TREES : FEATURE_TREES + 1], plain_trees.run(X, y, predicted, delay), rtol=1e-6)
 
 
 def test_the_stack_and_the_final_mixture_match_the_plain_version():
@@ -185,7 +185,7 @@ def test_trees_that_started_before_the_others_survive_serialization(rows):
     X, y = seasonal(rows + 100, seed=5)
     model, tickets = dl.Auto(), []
     for t in range(rows):
-        tickets.append(model.ask(X[t], ahead=50))
+        tickets.append(model.ask(X[t], delay=49))
         if t >= 50:
             model.tell(tickets[t - 50], y[t - 50])
     loaded = dl.from_bytes(model.to_bytes())
@@ -199,7 +199,7 @@ def test_trees_that_started_before_the_others_survive_serialization(rows):
 def test_a_row_predicted_before_the_first_label_may_get_its_label_last():
     X, y = seasonal(200, seed=6)
     model = dl.Auto()
-    early = [model.ask(x, ahead=30) for x in X[:3]]
+    early = [model.ask(x, delay=29) for x in X[:3]]
     model.tell(early[0], y[0])
     for x, label in zip(X[3:], y[3:], strict=True):
         model.learn_one(x, label)

@@ -25,7 +25,7 @@ def rows(count=160, width=3):
 def plainly(model, xs, y, delay, level=None):
     predicted, ends, waiting = [], [], []
     for x, label in zip(xs, y.tolist(), strict=True):
-        ticket = model.ask(x, ahead=delay + 1)
+        ticket = model.ask(x, delay=delay)
         predicted.append(ticket.prediction)
         ends.append((np.nan, np.nan) if level is None else ticket.interval(level))
         waiting.append((ticket, label))

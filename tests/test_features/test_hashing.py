@@ -205,7 +205,7 @@ def test_a_ticket_is_the_prediction_and_is_learned_like_the_row(row):
             each.learn_one({"size": t % 3, "colour": "blue"} if isinstance(row, dict) else [t % 3, 1.0, t % 5], t % 2)
     model = dl.from_bytes(model.to_bytes())
     for _ in range(2):
-        ticket = dl.Ticket.from_bytes(model.ask(row, ahead=1).to_bytes())
+        ticket = dl.Ticket.from_bytes(model.ask(row, delay=0).to_bytes())
         assert ticket.prediction == model.predict_one(row)
         model.tell(ticket, 1.0)
         plain.learn_one(row, 1.0)

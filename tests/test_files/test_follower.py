@@ -65,7 +65,7 @@ def test_a_learner_with_other_features_is_followed_by_name(names, delay):
     run = Follower(model, delay=delay).step(block)
     waiting, said = [], []
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
-        waiting.append((plain.ask(dict(zip(names, x, strict=True)), delay + 1), label))
+        waiting.append((plain.ask(dict(zip(names, x, strict=True)), delay), label))
         said.append(waiting[-1][0].prediction)
         if len(waiting) > delay:
             plain.tell(*waiting.pop(0))
@@ -100,7 +100,7 @@ def plainly(model, X, y, delay, level):
     waiting, said = [], []
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         width = max(w for row, w in GROWTH if row <= t)
-        ticket = model.ask(dict(zip(NAMES[:width], row, strict=False)), ahead=delay + 1)
+        ticket = model.ask(dict(zip(NAMES[:width], row, strict=False)), delay=delay)
         said.append((ticket.prediction, *ticket.interval(level)))
         waiting.append((ticket, label))
         if len(waiting) > delay:
@@ -150,7 +150,7 @@ def test_snapshots_of_late_runs_equal_the_weights_of_the_plain_loop(delay):
     X, y = growth_and_gaps(120, 3)
     plain, waiting, weights = dl.RLS(missing="skip"), [], []
     for t in range(70, 120):
-        waiting.append((plain.ask(dict(zip(NAMES, X[t].tolist(), strict=True)), delay + 1), y[t]))
+        waiting.append((plain.ask(dict(zip(NAMES, X[t].tolist(), strict=True)), delay), y[t]))
         if len(waiting) > delay:
             plain.tell(*waiting.pop(0))
         weights.append(plain._weights if plain._core is not None else None)

@@ -75,7 +75,7 @@ def test_late_labels_lead_where_the_long_way_leads(make, missing, saved):
     rows, labels = mixed_rows(120, holes=missing != "raise")
     short, long, waiting = make(missing=missing), make(missing=missing), []
     for x, y in zip(rows, labels, strict=True):
-        tickets = short.ask(x, ahead=4), long.ask(types.MappingProxyType(x), ahead=4)
+        tickets = short.ask(x, delay=3), long.ask(types.MappingProxyType(x), delay=3)
         assert tickets[0].prediction == tickets[1].prediction
         assert tickets[0].interval(0.5) == tickets[1].interval(0.5)
         waiting.append((tickets, y))
@@ -104,7 +104,7 @@ def test_known_rows_do_not_take_the_long_way(monkeypatch, make):
         model.learn_one(x, 1.0)
         model.learn_one(x, 2.0, sample_weight=0.25)
         model.tell(model.ask(x), 1.0)
-        model.tell(model.ask(x, ahead=3), 2.0, sample_weight=0.25)
+        model.tell(model.ask(x, delay=2), 2.0, sample_weight=0.25)
 
 
 def test_arrays_and_lists_are_filled_in_as_in_a_run(make, rows):

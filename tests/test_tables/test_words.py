@@ -79,7 +79,7 @@ def test_run_loop_tickets_and_copies_agree(name, words):
     for row, label in zip(frame.to_dict("records"), y.tolist(), strict=True):
         predicted.append(one.predict_one(row))
         one.learn_one(row, label)
-        ticket = late.ask(row, ahead=1)
+        ticket = late.ask(row, delay=0)
         np.testing.assert_array_equal(ticket.prediction, predicted[-1])
         late.tell(dl.Ticket.from_bytes(ticket.to_bytes()), label)
     require_same(many.run(frame, y).predictions, np.array(predicted), "predictions")

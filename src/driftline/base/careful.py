@@ -60,13 +60,13 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     learner._replay_block(Batch(_block(row), None, None, where), out)
 
 
-def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
+def ask(learner: Learner, x: Any, delay: int | None) -> Ticket:
     """Makes a ticket for a row of any type. An unfitted learner uses the core that this row would create."""
     known = encoding.known_row(learner, x, learned=True)
     if known is not None:  # it brings nothing new
         learner._mark()
         core: Any = learner._core
-        ticket = core.ask(np.array(known), ahead, Ticket)
+        ticket = core.ask(np.array(known), delay, Ticket)
         if ticket is not None:
             return tickets.of_columns(encoding.known_cells(learner, x, known), ticket)
     where = f"{type(learner).__name__}.ask"
@@ -74,12 +74,12 @@ def ask(learner: Learner, x: Any, ahead: int | None) -> Ticket:
     row, names = learner._read(entered.x, where, grow=True)
     if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where, names)
-    ticket = _ask(learner, x, entered, row, names, ahead, where)
+    ticket = _ask(learner, x, entered, row, names, delay, where)
     return ticket if entered.cells is None else tickets.of_columns(entered.cells, ticket)
 
 
 def _ask(
-    learner: Learner, x: Any, entered: Entered, row: Any, names: list[Name] | None, ahead: int | None, where: str
+    learner: Learner, x: Any, entered: Entered, row: Any, names: list[Name] | None, delay: int | None, where: str
 ) -> Ticket:
     """Makes a ticket for a row that has been read. It predicts what :func:`predict` does, and keeps the row to learn."""
     kept = learner._kept_row(entered.x, row, names)
@@ -93,10 +93,10 @@ def _ask(
         question = _question(learner, x, entered, where)
     asked._mark()
     assert asked._core is not None
-    ticket: Ticket | None = asked._core.ask(question, ahead, Ticket)
+    ticket: Ticket | None = asked._core.ask(question, delay, Ticket)
     if ticket is None:
         _predict(asked, entered.x if question is kept else question, where, Outputs(replay.room(learner, 1)))
-        ticket = asked._core.ask(question, ahead, Ticket)  # now that the core has what it needs
+        ticket = asked._core.ask(question, delay, Ticket)  # now that the core has what it needs
     if ticket is None:
         return Ticket(kept, asked._core.mark)  # a row with a missing value
     return ticket if question is kept else keep(asked, ticket, kept)
@@ -325,7 +325,7 @@ def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRo
     """The ticket of a row with new features: its prediction comes before the model grows. None if there are none."""
     if learner._core is None or not isinstance(entered.x, Mapping) or learner._fits(checked.row):
         return None
-    return _ask(learner, x, entered, checked.row, checked.names, 1, where)
+    return _ask(learner, x, entered, checked.row, checked.names, 0, where)
 
 
 def _absorb(

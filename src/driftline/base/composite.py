@@ -183,7 +183,7 @@ class Composite:
         """Predicts and learns, or only predicts if there are no labels; returns how many rows were skipped."""
         raise NotImplementedError
 
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket for the row, with the parts' tickets; None if Python must read the row or there is no mark yet."""
         raise NotImplementedError
 
@@ -220,9 +220,9 @@ class Composite:
         core.mark = self.mark
         return core
 
-    def ask_each_member(self, x: Any, ahead: int | None, kind: type[Any]) -> list[Any] | None:
+    def ask_each_member(self, x: Any, delay: int | None, kind: type[Any]) -> list[Any] | None:
         """The members' tickets for a row; None if Python must read the row or there is no mark yet."""
-        parts = [self.marked(member).ask(x, ahead, kind) for member in self.members] if self.mark else [None]
+        parts = [self.marked(member).ask(x, delay, kind) for member in self.members] if self.mark else [None]
         return None if None in parts else parts
 
     def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
@@ -250,9 +250,9 @@ class Composite:
         return int(core_of((self.above or self.members)[0]).rows)
 
     @property
-    def late(self) -> int:
+    def delay(self) -> int:
         """How many labels arrived between the last row's prediction and its label."""
-        return int(core_of(self.members[0]).late)
+        return int(core_of(self.members[0]).delay)
 
     def wide(self, weights: Array, learner: Learner) -> Array:
         """A learner's weights, (..., d); 0 for the constant feature if only other learners have one."""

@@ -43,7 +43,7 @@ def run(
     learner: Learner,
     x: Array,
     y: Array,
-    ahead: int,
+    delay: int,
     waiting: Waiting,
     *,
     level: Level | None = None,
@@ -53,13 +53,13 @@ def run(
     undo: bool = True,
     averages: Averages | None = None,
 ) -> tuple[Outputs, Waiting]:
-    """Predicts each row when the labels through ``ahead`` rows before it are known.
+    """Predicts each row when all labels but those of the ``delay`` rows before it are known.
 
     Args:
         learner: learns all rows.
         x: (rows, features).
         y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
-        ahead: how many rows behind the labels are; 1 means that each row is learned before the next is predicted.
+        delay: how many rows late the labels come; 0 means that each row is learned before the next is predicted.
         waiting: earlier rows that still wait for their labels.
         level: coverage of the intervals; None for no intervals.
         names: feature names.
@@ -69,7 +69,7 @@ def run(
         averages: what stands for categories that the learner does not know; see :class:`driftline.tables.unseen.Row`.
 
     Returns:
-        predictions and ends of the intervals, and the ``ahead`` - 1 rows that wait now.
+        predictions and ends of the intervals, and the ``delay`` rows that wait now.
     """
     lower, upper = (None, None) if level is None else np.empty((2, len(x)))
     out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=level)
@@ -84,10 +84,10 @@ def run(
         learner._mark()
         one = len(x) == 1 and x.size and np.isfinite(x).all()
         if learner._runs_late_natively and not lacks(learner, names) and not one:
-            return out, _natively(learner, x, y, ahead, waiting, out, names, where, start)
+            return out, _natively(learner, x, y, delay, waiting, out, names, where, start)
     before = learner.__getstate__() if undo else None  # one row, too, which takes less time
     try:
-        return out, _singly(learner, x, y, ahead, waiting, out, names, averages)
+        return out, _singly(learner, x, y, delay, waiting, out, names, averages)
     except BaseException:  # each tell is a transaction of its own
         if before is not None:
             learner._roll_back(before)
@@ -124,7 +124,7 @@ def _natively(
     learner: Learner,
     x: Array,
     y: Array,
-    ahead: int,
+    delay: int,
     waiting: Waiting,
     out: Outputs,
     names: list[Name] | None,
@@ -138,8 +138,8 @@ def _natively(
         y = np.concatenate([waiting.labels, y])
     rows, skip = LateRows(waiting.tickets), learner.missing != "raise"
     y = np.ascontiguousarray(y, dtype=np.float64)
-    while (status := core.run_late(x, y, None, skip, out, ahead, rows)) is not Status.DONE:
-        asking = rows.asked < len(x) and rows.told > rows.asked - ahead
+    while (status := core.run_late(x, y, None, skip, out, delay, rows)) is not Status.DONE:
+        asking = rows.asked < len(x) and rows.told >= rows.asked - delay
         row = rows.asked if asking else rows.told
         number = None if start is None else start + row - carried
         if status is Status.BAD_VALUE:
@@ -161,7 +161,7 @@ def _singly(
     learner: Learner,
     x: Array,
     y: Array,
-    ahead: int,
+    delay: int,
     waiting: Waiting,
     out: Outputs,
     names: list[Name] | None,
@@ -169,11 +169,11 @@ def _singly(
 ) -> Waiting:
     tickets, labels, told = list(waiting.tickets), [*waiting.labels.tolist(), *y.tolist()], 0
     for t in range(len(x) + 1):
-        while told < len(tickets) - ahead + 1:
+        while told < len(tickets) - delay:
             learner.tell(copy.copy(tickets[told]), labels[told])  # the original stays valid if the caller undoes this
             told += 1
         if t < len(x):
-            ticket = learner.ask(row_for(learner, x[t], names, averages), ahead)
+            ticket = learner.ask(row_for(learner, x[t], names, averages), delay)
             out.predictions[t] = ticket.prediction
             if out.lower is not None:
                 out.lower[t], out.upper[t] = ticket.ends(out.level)
@@ -184,7 +184,7 @@ def _singly(
 def tell_all(learner: Learner, waiting: Waiting, where: str) -> None:
     """Learns all waiting rows; their labels must be known."""
     if len(waiting):
-        run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 1, waiting, where=where, start=None)
+        run(learner, np.empty((0, learner.n_features_in_)), np.empty(0), 0, waiting, where=where, start=None)
 
 
 def is_one_label(learner: Learner) -> bool:

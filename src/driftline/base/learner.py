@@ -25,7 +25,7 @@ from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array
 from driftline.tables.missing import Missing
 
-_AHEAD = whole(1, 10**15)  # a ticket keeps it as a float
+_DELAY = whole(0, 10**15)  # a ticket keeps it as a float
 _MISSING = choice(missing.WORDS) | Rule(missing.is_by_column, "a mapping from columns to these")
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
@@ -175,20 +175,20 @@ class Learner(Model, Saved):
 
     # Late labels.
 
-    def ask(self, x: Any, ahead: int | None = None) -> Ticket:
+    def ask(self, x: Any, delay: int | None = None) -> Ticket:
         """Predicts one row whose label will arrive later; :meth:`tell` takes the ticket and the label. Changes nothing.
 
         Args:
             x: the row.
-            ahead: the number of rows from the last known label to this row; 1 for the next row. None for the value that was
-                right for the last ticket told: 1 plus the number of labels between its ask and its tell; initially 1. Label
-                lags count from the predicted row.
+            delay: how many rows late the label comes: the number of earlier rows whose labels are still missing, 0 for the
+                next row. None for the value that was right for the last ticket told, which is the number of labels between
+                its ask and its tell; initially 0. Label lags count from the predicted row.
         """
-        if ahead is not None:
-            ahead = int(_AHEAD.require(f"{type(self).__name__}.ask", "ahead", ahead))
+        if delay is not None:
+            delay = int(_DELAY.require(f"{type(self).__name__}.ask", "delay", delay))
         core = self._direct if self._columns is None else None  # because it would overlook the name of a text column
-        ticket = None if core is None else core.ask(x, ahead, Ticket)
-        return careful.ask(self, x, ahead) if ticket is None else ticket
+        ticket = None if core is None else core.ask(x, delay, Ticket)
+        return careful.ask(self, x, delay) if ticket is None else ticket
 
     def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns the label of a row as it was when it was asked. A rejected label leaves the ticket valid.

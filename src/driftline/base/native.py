@@ -27,7 +27,7 @@ class Core(Protocol):
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
 
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket for the row, or None if Python must read it or the core has no mark yet."""
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
@@ -58,9 +58,9 @@ class NativeCore(Core, Protocol):
         """Replays rows from ``start``; returns the status, the rows done and the rows skipped."""
 
     def run_late(
-        self, x: Any, y: Array, weight: Array | None, skip: bool, out: Outputs, ahead: int, rows: LateRows
+        self, x: Any, y: Array, weight: Array | None, skip: bool, out: Outputs, delay: int, rows: LateRows
     ) -> Status:
-        """Predicts each row once the labels up to ``ahead`` rows before it are learned; ``rows`` keeps its progress."""
+        """Predicts each row once all labels but the last ``delay`` before it are learned; ``rows`` keeps the progress."""
 
     def catch_up(self) -> None:
         """Prepares for a row that will be scored by its ticket, with :meth:`judge`."""

@@ -77,7 +77,7 @@ class Ticket(_core.Ticket):
         return type(self).from_bytes, (self.to_bytes(),)
 
     def __repr__(self) -> str:
-        return f"Ticket(prediction={self.prediction!r}, ahead={self.ahead}, told={self.told})"
+        return f"Ticket(prediction={self.prediction!r}, delay={self.delay}, told={self.told})"
 
 
 @dataclass(frozen=True)

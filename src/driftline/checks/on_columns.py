@@ -92,7 +92,7 @@ def tickets_of_text_are_rows_learned(learner: Learner) -> None:
     by_row, by_ticket = (looped(fresh(learner), rows, y)[0] for _ in range(2))
     for row, label in zip(rows[:20], y.tolist(), strict=False):
         by_row.learn_one(row, label)
-        by_ticket.tell(Ticket.from_bytes(by_ticket.ask(row, ahead=1).to_bytes()), label)
+        by_ticket.tell(Ticket.from_bytes(by_ticket.ask(row, delay=0).to_bytes()), label)
     require_same_state(by_ticket, by_row, "state")
 
 

@@ -64,7 +64,7 @@ def filled_tickets_are_rows_learned(learner: Learner) -> None:
     with contextlib.suppress(ValueError):  # a function among the parameters
         by_ticket = from_bytes(by_ticket.to_bytes())
     for x, label in zip(X[:30], y.tolist(), strict=False):
-        ticket = by_ticket.ask(x, ahead=1)
+        ticket = by_ticket.ask(x, delay=0)
         require_same(ticket.prediction, by_row.predict_one(x), "a ticket's prediction")
         by_row.learn_one(x, label)
         by_ticket.tell(Ticket.from_bytes(ticket.to_bytes()), label)

@@ -26,7 +26,7 @@ def questions_change_nothing(learner: Learner) -> None:
         for other in (x, X[0], X[-1]):
             asked.predict_one(other)
             asked.ask(other)
-            asked.ask(other, ahead=7)
+            asked.ask(other, delay=6)
             asked.predict_interval(other, 0.8)
         require_same(asked.predict_one(x), quiet.predict_one(x), "a prediction after calls of ask")
         asked.learn_one(x, label)
@@ -35,14 +35,14 @@ def questions_change_nothing(learner: Learner) -> None:
 
 
 def a_ticket_told_at_once_is_a_row_learned(learner: Learner) -> None:
-    """``tell(ask(x, ahead=1), y)`` equals ``learn_one(x, y)``, and a ticket's prediction equals that of ``run``."""
+    """``tell(ask(x, delay=0), y)`` equals ``learn_one(x, y)``, and a ticket's prediction equals that of ``run``."""
     X, y = stream(rows=80)
     by_ticket, by_row, by_table = fresh(learner), fresh(learner), fresh(learner)
     run = by_table.run(X, y, level=0.8)
     assert run.lower is not None
     assert run.upper is not None
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
-        ticket = by_ticket.ask(x, ahead=1)
+        ticket = by_ticket.ask(x, delay=0)
         require_same(ticket.prediction, float(run.predictions[t]), f"the prediction of ticket {t}")
         require_same(ticket.interval(0.8), (float(run.lower[t]), float(run.upper[t])), f"the interval of ticket {t}")
         by_ticket.tell(ticket, label)
@@ -156,10 +156,10 @@ def late_rows_by_table(learner: Learner) -> None:
     waiting: list[Ticket] = []
     predicted = []
     for t, x in enumerate(X):
-        waiting.append(by_ticket.ask(x, ahead=_LATE))
+        waiting.append(by_ticket.ask(x, delay=_LATE))
         predicted.append(waiting[-1].prediction)
-        if len(waiting) == _LATE:
-            by_ticket.tell(waiting.pop(0), y[t - _LATE + 1])
+        if len(waiting) > _LATE:
+            by_ticket.tell(waiting.pop(0), y[t - _LATE])
     first, then = late.run(by_table, X[:33], y[:33], _LATE, late.NOTHING, where="check")
     second, then = late.run(by_table, X[33:], y[33:], _LATE, then, where="check")
     require_same(

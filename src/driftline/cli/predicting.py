@@ -44,7 +44,7 @@ class TrainedModel:
         model: the learner or fleet.
         options: how its rows were read.
         known: what is known about the columns; None if it was trained from Python.
-        first_ahead: how many rows the first row is ahead of the last known label; None to follow from the last label told.
+        delay: how many rows late the label of the first row is; None to follow from the last label told.
         in_order: whether each row follows the one before; rows with ids do not.
         by_columns: whether the model encodes columns itself.
     """
@@ -52,7 +52,7 @@ class TrainedModel:
     model: Learner | Fleet
     options: Options
     known: dict[str, Any] | None
-    first_ahead: int | None = None
+    delay: int | None = None
     in_order: bool = True
     by_columns: bool = False
 
@@ -90,8 +90,8 @@ def load(path: Path, key: str | None = None) -> TrainedModel:
         return TrainedModel(model, Options(features=names, missing={"": SKIP}), None, in_order=in_order)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
-    ahead = kept.settings["delay"] + 1 if in_order else None
-    return TrainedModel(model, replace(kept.options, target_needed=False), kept.known, ahead, in_order)
+    delay = kept.settings["delay"] if in_order else None
+    return TrainedModel(model, replace(kept.options, target_needed=False), kept.known, delay, in_order)
 
 
 def _by_columns(model: Learner, in_order: bool) -> TrainedModel:
@@ -174,7 +174,7 @@ class Predictor:
     def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
         self.trained, self.rows, self.level = trained, rows, level
         self.count = 0
-        self._first_ahead = trained.first_ahead
+        self._delay = trained.delay
         self._recent = list(rows.encoder.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
         self._check_columns()
@@ -251,11 +251,11 @@ class Predictor:
         said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
         try:
             for place, row in enumerate(rows):
-                number, first = self.count + place, self._first_ahead
-                ticket = model.ask(row, first + number if in_order and first is not None else None)
+                number, delay = self.count + place, self._delay
+                ticket = model.ask(row, delay + number if in_order and delay is not None else None)
                 said[place] = ticket.prediction
                 if number == 0:
-                    self._first_ahead = ticket.ahead
+                    self._delay = ticket.delay
                 if self.level is not None and (number == 0 or not in_order):
                     ends[:, place] = ticket.interval(self.level)
         except ValueError as error:
@@ -269,22 +269,21 @@ class Predictor:
             return SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._looks_back or self.level) else None
         if not self.trained.in_order or self.count == 1:
             return None
-        late = (self._first_ahead or 1) - 1
-        return further_ahead(model, late, bounded=self.level is not None)
+        return further_ahead(model, self._delay or 0, bounded=self.level is not None)
 
 
-def further_ahead(model: Learner, late: int, *, bounded: bool) -> str | None:
+def further_ahead(model: Learner, delay: int, *, bounded: bool) -> str | None:
     """The warning about rows after the first; None if they are not worse than it.
 
     Args:
         model: the model.
-        late: how many rows late the labels are.
+        delay: how many rows late the labels are.
         bounded: whether intervals are wanted.
     """
     rows, added = "rows after the first", ""
-    if late:
-        rows = f"the first row is {late + 1:,} rows beyond the last known label, as in the run. Rows after it"
-        added = f", with {late:,} added for the late labels,"
+    if delay:
+        rows = f"the first row is {delay + 1:,} rows beyond the last known label, as in the run. Rows after it"
+        added = f", with {delay:,} added for the late labels,"
     if model._looks_back:
         words = f"{rows} are predicted without the labels in between, so they get worse row by row"
         words += "; they have no intervals" if bounded else ""

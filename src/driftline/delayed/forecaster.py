@@ -68,7 +68,7 @@ class Forecaster(model_file.Saved):
         self._known = Known(known)
         self._names: list[Name] | None = None
         self._columns: Columns | None = None  # once one held text or times
-        self._ahead: list[Name] | None = None  # those of them that are known ahead; None for all
+        self._known_columns: list[Name] | None = None  # those of them that are known ahead; None for all
         self._models = [learner.clone() for _ in range(self._steps)]
         self._waiting = [NOTHING] * self._steps
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
@@ -89,7 +89,7 @@ class Forecaster(model_file.Saved):
     @property
     def known(self) -> list[Name] | None:
         """The features that are known ahead, or the columns if some hold text or times; None for all."""
-        return self._known.given if self._columns is None else self._ahead
+        return self._known.given if self._columns is None else self._known_columns
 
     @property
     def n_seen_(self) -> int:
@@ -146,9 +146,9 @@ class Forecaster(model_file.Saved):
     ) -> ForecastRun:
         """Encodes and learns rows, in stretches that end where a row brings a new feature."""
         if self._columns is not None:
-            columns, ahead = self._columns.copy(), self._ahead
+            columns, known_columns = self._columns.copy(), self._known_columns
         else:
-            columns, ahead = given.begin(self._names or [], self._known.given, list(rows), where)
+            columns, known_columns = given.begin(self._names or [], self._known.given, list(rows), where)
         if self._rows and self._names is None:
             raise ValueError(given.other_names(where, None, list(rows)))
         lost = given.lost_rows(self._learner, rows, where, start)
@@ -156,9 +156,9 @@ class Forecaster(model_file.Saved):
         X, growth = columns.table(given.in_order(columns, rows, where), where, learned)
         columns.note_averages()
         X[lost], y = np.nan, np.where(lost, np.nan, y)
-        self._columns, self._ahead, parts = columns, ahead, []
+        self._columns, self._known_columns, parts = columns, known_columns, []
         for first, last, width in spans(growth, self._past.shape[1], len(X)):
-            names, known = columns.names[:width], columns.features_of(ahead)
+            names, known = columns.names[:width], columns.features_of(known_columns)
             self._grow_alone(names, None if known is None else [name for name in known if name in names])
             begin = None if start is None else start + first
             piece = X[first:last, :width], y[first:last]
@@ -216,22 +216,22 @@ class Forecaster(model_file.Saved):
         everything, first = np.concatenate([past, rows]), len(past)
 
         def step(number: int) -> tuple[Array, Array, int, Waiting]:
-            ahead, model, waiting = number + 1, self._models[number], self._waiting[number]
-            seen = self._known.seen(everything, first, ahead)
-            begin = max(0, ahead - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
-            informed = begin + _first_informed(model, seen[begin:], y[begin:], ahead, waiting)
+            delay, model, waiting = number, self._models[number], self._waiting[number]
+            seen = self._known.seen(everything, first, delay + 1)
+            begin = max(0, delay + 1 - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
+            informed = begin + _first_informed(model, seen[begin:], y[begin:], delay, waiting)
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
             while begin < len(rows):  # a few rows at a time until the model has learned all features, then the rest
-                end = min(begin + ahead, len(rows)) if late.lacks(model, names) else len(rows)
+                end = min(begin + delay + 1, len(rows)) if late.lacks(model, names) else len(rows)
                 out, waiting = late.run(
-                    model, seen[begin:end], y[begin:end], ahead, waiting, undo=False, averages=averages,
+                    model, seen[begin:end], y[begin:end], delay, waiting, undo=False, averages=averages,
                     level=place, names=names, where=where, start=None if start is None else start + begin,
                 )  # fmt: skip
                 said[begin:end] = out.predictions
                 if place is not None:
                     ends[:, begin:end] = out.lower, out.upper
                 begin = end
-            early = slice(0, max(0, ahead - 1 - self._rows))  # rows that were due before the stream began
+            early = slice(0, max(0, delay - self._rows))  # rows that were due before the stream began
             said[early], ends[:, early] = np.nan, np.nan
             return said, ends, informed, waiting
 
@@ -279,7 +279,7 @@ class Forecaster(model_file.Saved):
         def step(number: int) -> tuple[float, float, float]:
             model = self._current(number, where)
             averages = None if self._columns is None else self._columns.averages
-            ticket = model.ask(late.row_for(model, rows[number], self._names, averages), number + 1)
+            ticket = model.ask(late.row_for(model, rows[number], self._names, averages), number)
             return (ticket.prediction, *ticket.ends(place))
 
         predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T
@@ -302,8 +302,8 @@ class Forecaster(model_file.Saved):
         if isinstance(X_next, int | np.integer):
             return self._known.of_count(int(X_next), self._past[-1], where)
         if self._columns is not None:
-            return given.next_rows(self._columns, self._ahead, X_next, self._known, self._past[-1], where)
-        return self._known.ahead(X_next, self._names, self._past[-1], where)
+            return given.next_rows(self._columns, self._known, self._known_columns, X_next, self._past[-1], where)
+        return self._known.next_rows(X_next, self._names, self._past[-1], where)
 
     # Rows.
 
@@ -350,7 +350,7 @@ class Forecaster(model_file.Saved):
                 "known": self._known.given,
                 "names": self._names,
                 "columns": None if self._columns is None else self._columns.state(),
-                "ahead": self._ahead,
+                "known_columns": self._known_columns,
                 "models": [model.__getstate__() for model in self._models],
                 "waiting": list(self._waiting),  # its contents are never modified
                 "past": self._past,
@@ -377,7 +377,7 @@ class Forecaster(model_file.Saved):
         self._known = Known(state["known"])
         columns = state["columns"]
         self._columns = None if columns is None else Columns.restored(columns, self._names, SKIP)
-        self._ahead = state["ahead"]
+        self._known_columns = state["known_columns"]
         if self._rows:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
@@ -397,7 +397,7 @@ class Forecaster(model_file.Saved):
         return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
 
 
-def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: Waiting) -> int:
+def _first_informed(model: Learner, rows: Array, y: Array, delay: int, waiting: Waiting) -> int:
     """The index of the first row that the model predicts after it has learned a label."""
     if model.n_seen_:
         return 0
@@ -406,7 +406,7 @@ def _first_informed(model: Learner, rows: Array, y: Array, ahead: int, waiting: 
     if not missing.by_column(model.missing):  # which learns rows with missing features
         whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
         learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
-    return min(max(int(learned.argmax()) + ahead - len(waiting), 0), len(rows)) if learned.any() else len(rows)
+    return min(max(int(learned.argmax()) + delay + 1 - len(waiting), 0), len(rows)) if learned.any() else len(rows)
 
 
 model_file.register("forecaster", Forecaster._read)

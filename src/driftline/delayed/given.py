@@ -54,9 +54,9 @@ def in_order(columns: Columns, given: Mapping[Name, Given], where: str) -> Mappi
     return {name: given[name] for name in known or given}
 
 
-def next_rows(columns: Columns, ahead: Sequence[Name] | None, X_next: Any, known: Known, last: Array, where: str) -> Array:
+def next_rows(columns: Columns, known: Known, named: Sequence[Name] | None, X_next: Any, last: Array, where: str) -> Array:
     """The next rows as numbers: the values of the columns known ahead, and the last row's values for the others."""
-    wanted = list(columns.columns) if ahead is None else ahead
+    wanted = list(columns.columns) if named is None else named
     if not wanted:
         return known.filled(np.zeros((len(X_next), len(last))), last, columns.names, where)
     if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):

@@ -51,13 +51,13 @@ class Known:
         """Whether some features are not known ahead."""
         return self._places is not None and len(set(self._places)) < width
 
-    def seen(self, rows: Array, first: int, ahead: int) -> Array:
-        """The rows from ``first`` on as seen ``ahead`` rows earlier, with old values for the features not known ahead."""
+    def seen(self, rows: Array, first: int, step: int) -> Array:
+        """The rows from ``first`` on as seen ``step`` rows earlier, with old values for the features not known ahead."""
         seen = rows[first:]
         if not self.leaves_out(rows.shape[1]):
             return seen
         then = np.zeros_like(seen)
-        origins = np.arange(first, len(rows)) - ahead
+        origins = np.arange(first, len(rows)) - step
         then[origins >= 0] = rows[origins[origins >= 0]]
         then[:, self._places] = seen[:, self._places]
         return then
@@ -78,7 +78,7 @@ class Known:
             raise ValueError(f"{where}: X_next must hold the features that are known ahead, got {count}")
         return np.tile(last, (COUNT.require(where, "X_next", count), 1))
 
-    def ahead(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
+    def next_rows(self, X_next: Any, names: list[Name] | None, last: Array, where: str) -> Array:
         """The next rows, (n, features): the known features, and the values of the others in the last row."""
         width, places = len(last), self._places
         if isinstance(X_next, (list, tuple)) and not X_next:

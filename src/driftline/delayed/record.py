@@ -33,7 +33,7 @@ def of(forecaster: Forecaster) -> Record:
     }
     if forecaster._columns is not None:
         codec.encode_names("Forecaster", [*forecaster._columns.columns])
-        head["columns"], head["ahead"] = forecaster._columns.state(), forecaster._ahead
+        head["columns"], head["known_columns"] = forecaster._columns.state(), forecaster._known_columns
     arrays: dict[str, Array] = {"past": forecaster._past}
     heads = [[kept.head, tickets] for kept, (tickets, _) in zip(inner, waiting, strict=True)]
     arrays["models"] = packed.text_of(heads)
@@ -49,7 +49,7 @@ def fill(forecaster: Forecaster, kept: Record) -> None:
     forecaster._names = codec.decode_names(head["names"])  # type: ignore[assignment]
     if "columns" in head:
         forecaster._columns = Columns.restored(head["columns"], forecaster._names, SKIP)
-        forecaster._ahead = head["ahead"]
+        forecaster._known_columns = head["known_columns"]
     forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
     forecaster._past = arrays["past"]
     models = packed.of_text(arrays["models"])

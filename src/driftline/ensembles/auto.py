@@ -34,7 +34,7 @@ class AutoCore(NativeCore, Protocol):
     def team(self) -> Array:
         """The weights of the linear core and of the other experts."""
 
-    def said(self, x: Array, ahead: int) -> Array:
+    def said(self, x: Array, delay: int) -> Array:
         """The predictions of the linear core and of the other experts for a row."""
 
     def apart(self, x: Array) -> Array:

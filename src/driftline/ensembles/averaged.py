@@ -146,13 +146,13 @@ class _Averaged(ByErrors):
         return together(parts, self._adding(used))
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds the learner's own ticket and one for the errors."""
-        parts = self.ask_each_member(x, ahead, kind)
+        parts = self.ask_each_member(x, delay, kind)
         row = None if parts is None else self._row(x)
         if parts is None or row is None:
             return None
-        return self.asked(x, _products(row, self._mean())[0], parts, ahead, kind)
+        return self.asked(x, _products(row, self._mean())[0], parts, delay, kind)
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The learner comes first, because nothing after it can fail."""

@@ -54,10 +54,10 @@ class ByErrors(Composite):
         return prediction + lower, prediction + upper
 
     def asked(
-        self, x: Any, prediction: float, parts: Sequence[Ticket], ahead: int | None, kind: type[Any], *more: Ticket
+        self, x: Any, prediction: float, parts: Sequence[Ticket], delay: int | None, kind: type[Any], *more: Ticket
     ) -> Any:
         """A ticket with this prediction. Its parts are those given, a ticket for the errors, and then ``more``."""
-        errors = self.marked(self.above[0]).ask(np.zeros(1), ahead, kind)
+        errors = self.marked(self.above[0]).ask(np.zeros(1), delay, kind)
         numbers = errors.numbers
         numbers[0] = prediction
         return kind(copy_of(x), self.mark, numbers, None, [*parts, errors, *more])

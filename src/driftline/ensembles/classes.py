@@ -175,9 +175,9 @@ class ClassState(Composite):
         return sure and isinstance(y, float) and y < self.known and is_weight(weight)
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds the members' tickets; its prediction is the class number."""
-        parts = self.ask_each_member(x, ahead, kind)
+        parts = self.ask_each_member(x, delay, kind)
         if parts is None:
             return None
         numbers = parts[0].numbers

@@ -145,9 +145,9 @@ class Classifier(MetaLearner):
         self._incoming = label
         super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
 
-    def ask(self, x: Any, ahead: int | None = None) -> Ticket:
+    def ask(self, x: Any, delay: int | None = None) -> Ticket:
         """Predicts one row whose label will arrive later; see :meth:`driftline.Learner.ask`. Changes nothing."""
-        ticket = super().ask(x, ahead)
+        ticket = super().ask(x, delay)
         code = ticket.numbers[0]
         ticket.set_label(self._labels.known[int(code)] if code >= 0 else None)
         return ticket

@@ -64,12 +64,12 @@ class Fits:
         """Whether the estimator uses lags."""
         return bool(self._lags)
 
-    def lagged(self, ahead: int, labels: Array) -> Array:
-        """The lagged labels of a row ``ahead`` rows beyond the last of ``labels``; NaN for those before the first."""
+    def lagged(self, delay: int, labels: Array) -> Array:
+        """The lagged labels of a row ``delay`` rows after the next one of ``labels``; NaN for those before the first."""
         out = np.full(len(self._lags), np.nan)
         for k, lag in enumerate(self._lags):
-            multiple = (ahead + lag - 1) // lag * lag
-            back = lag if lag < ahead and lag == k + 1 else multiple - ahead + 1
+            multiple = (delay + lag) // lag * lag
+            back = lag if lag <= delay and lag == k + 1 else multiple - delay
             if back <= len(labels):
                 out[k] = labels[-back]
         return out

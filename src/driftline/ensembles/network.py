@@ -225,13 +225,13 @@ class _Network(Composite):
         return together([learning(parts[number], rows[number], y, weight) for number in self.plan])
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds those of the members and of the top, whose row is the members' predictions."""
-        parts = self.ask_each_member(x, ahead, kind)
+        parts = self.ask_each_member(x, delay, kind)
         if parts is None:
             return None
         predicted = self._clipped([part.prediction for part in parts])
-        top = self.marked(self.above[0]).ask(predicted, ahead, kind)
+        top = self.marked(self.above[0]).ask(predicted, delay, kind)
         return None if top is None else top.around(x, self.mark, [*parts, top])
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:

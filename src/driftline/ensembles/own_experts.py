@@ -170,22 +170,22 @@ class _Experts(ByErrors):
         inputs = np.concatenate([predicted, *blends, [mean]])
         return np.concatenate([inputs[len(predicted) :], self.mixture.mix(inputs)])
 
-    def _judge(self, predicted: Array, made: Array, y: float, weight: float | None, ahead: int) -> None:
+    def _judge(self, predicted: Array, made: Array, y: float, weight: float | None, delay: int) -> None:
         """The final mixture learns the label of a row, for which ``made`` was computed."""
         blends, mixed = np.split(made, [self._blends])
-        self.mixture.learn(np.concatenate([predicted, blends]), mixed, y, 1.0 if weight is None else weight, ahead)
+        self.mixture.learn(np.concatenate([predicted, blends]), mixed, y, 1.0 if weight is None else weight, delay)
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> None:
         """Left to a replay of one row in a transaction, because several members may refuse."""
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds the members' tickets, one for the errors, and one with the final mixture's values."""
-        parts = self.ask_each_member(x, ahead, kind)
+        parts = self.ask_each_member(x, delay, kind)
         if parts is None:
             return None
         made = self._make(clipped(np.array([part.prediction for part in parts])))
-        return self.asked(x, made[-1], parts, ahead, kind, self.marked(self.above[1]).ask(made, ahead, kind))
+        return self.asked(x, made[-1], parts, delay, kind, self.marked(self.above[1]).ask(made, delay, kind))
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> None:
         """Left to :meth:`tell_parts`, because several members may refuse."""
@@ -199,7 +199,7 @@ class _Experts(ByErrors):
         predicted = clipped(np.array([part.prediction for part in ticket.parts[:count]]))
         if ticket.labels > 0:
             made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
-            self._judge(predicted, made, y, weight, ticket.ahead)
+            self._judge(predicted, made, y, weight, ticket.delay)
         self.marked(self.above[0])
         self.above[0].tell(ticket.parts[count], error_of(y, ticket.prediction), sample_weight=weight)
 
@@ -221,7 +221,7 @@ class _Experts(ByErrors):
             out.predictions[t] = made[-1]
             if y is not None and learned[t]:
                 if rows > 0:
-                    self._judge(predicted[t], made, float(y[t]), None if batch.weight is None else float(batch.weight[t]), 1)
+                    self._judge(predicted[t], made, float(y[t]), None if batch.weight is None else float(batch.weight[t]), 0)
                 rows += 1
         self._note_errors(y, batch.weight, learned, out)
         return skipped

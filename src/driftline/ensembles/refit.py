@@ -146,9 +146,9 @@ class _Refit(ByErrors):
         return np.zeros(1, dtype=self.dtype)
 
     @property
-    def late(self) -> int:
+    def delay(self) -> int:
         """The number of labels that arrived between the last row's prediction and its label."""
-        return int(core_of(self.above[0]).late)
+        return int(core_of(self.above[0]).delay)
 
     def _own_state(self) -> dict[str, Array]:
         return self.fits.get_state()
@@ -167,8 +167,8 @@ class _Refit(ByErrors):
         with self.guard.closure():
             return self.fits.predict(rows, lagged, first)
 
-    def _predict(self, x: Any, row: Array, ahead: int) -> tuple[float, Array]:
-        lagged = self.fits.lagged(ahead, self.fits.labels)
+    def _predict(self, x: Any, row: Array, delay: int) -> tuple[float, Array]:
+        lagged = self.fits.lagged(delay, self.fits.labels)
         first = np.clip([core_of(self.members[0]).predict(x)], *self.fits.ranges(_NONE))
         return float(self._estimated(row[None], lagged[None], first)[0]), lagged
 
@@ -176,28 +176,28 @@ class _Refit(ByErrors):
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
         row = self._row(x)
-        return None if row is None else self._predict(x, row, self.late + 1)[0]
+        return None if row is None else self._predict(x, row, self.delay)[0]
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
         """The stand-in comes first, because nothing after it can refuse."""
         row = self._row(x) if is_weight(weight) and _is_label(y) else None
         if row is None:
             return None
-        prediction, lagged = self._predict(x, row, 1)
+        prediction, lagged = self._predict(x, row, 0)
         error = learning(self.above[0], np.zeros(1), error_of(y, prediction), weight)
         return together([learning(self.members[0], x, y, weight), error], self._adding(row, lagged, y))
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds the stand-in's own, one for the errors, and one that carries the lags."""
         row = self._row(x) if self.mark else None
-        inner = None if row is None else self.marked(self.members[0]).ask(x, ahead, kind)
+        inner = None if row is None else self.marked(self.members[0]).ask(x, delay, kind)
         if row is None or inner is None:
             return None
-        prediction, lagged = self._predict(x, row, self.late + 1 if ahead is None else ahead)
+        prediction, lagged = self._predict(x, row, self.delay if delay is None else delay)
         carried = np.concatenate([[0.0], np.isnan(lagged), np.nan_to_num(lagged)])
-        lags = self.marked(self.above[1]).ask(carried, ahead, kind)
-        return self.asked(x, prediction, [inner], ahead, kind, lags)
+        lags = self.marked(self.above[1]).ask(carried, delay, kind)
+        return self.asked(x, prediction, [inner], delay, kind, lags)
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
         """The stand-in comes first, because nothing after it can refuse."""
@@ -232,7 +232,7 @@ class _Refit(ByErrors):
         rows = np.where(whole[:, None], batch.x, 0.0)
         out.predictions[:] = predicted[:, 0]
         if y is None:
-            lagged = np.tile(self.fits.lagged(self.late + 1, self.fits.labels), (int(whole.sum()), 1))
+            lagged = np.tile(self.fits.lagged(self.delay, self.fits.labels), (int(whole.sum()), 1))
             first = np.clip(predicted[whole, 0], *self.fits.ranges(_NONE))
             out.predictions[whole] = self._estimated(rows[whole], lagged, first)
             self._note_errors(None, None, whole, out)
@@ -261,7 +261,7 @@ class _Refit(ByErrors):
         news = table.labels[at][placed]
         labels = np.concatenate([known, news])
         before = np.append(0, np.cumsum(placed))[:-1]
-        lagged = np.stack([self.fits.lagged(1, labels[: len(known) + count]) for count in before])
+        lagged = np.stack([self.fits.lagged(0, labels[: len(known) + count]) for count in before])
         asked = np.flatnonzero(whole[at])
         places, (low, high) = at.start + asked, self.fits.ranges(news)
         first = np.clip(out.predictions[places], low[before[asked]], high[before[asked]])

@@ -93,7 +93,7 @@ class Driver:
         level = None if self.level is None else levels.as_level(self.level, self.where)
         waiting = Waiting([ticket for ticket, _ in self._waiting], np.array([y for _, y in self._waiting], dtype=np.float64))
         out, waiting = late.run(
-            learner, rows, labels, self.delay + 1, waiting,
+            learner, rows, labels, self.delay, waiting,
             level=level, names=table.names, where=self.where, start=block.start,
         )  # fmt: skip
         self._waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
@@ -106,7 +106,7 @@ class Driver:
         ends: list[Any] = []
         for x, y in zip(block.rows(self.mapped), block.y.tolist(), strict=True):
             if self.asks:
-                waits = self.learner.ask(x, self.delay + 1)
+                waits = self.learner.ask(x, self.delay)
                 predicted.append(waits.prediction)
                 if self.level is not None:
                     ends.append(waits.interval(self.level))

@@ -86,8 +86,8 @@ def prequential(
     if steps is not None:
         if delay or holdout:
             raise ValueError(f"{WHERE}: steps counts from the last label, and cannot be combined with delay or holdout")
-        ahead = COUNT.require(WHERE, "steps", steps)
-        return _by_steps(named, source, settings, ahead, level, keep_predictions, progress)
+        steps = COUNT.require(WHERE, "steps", steps)
+        return _by_steps(named, source, settings, steps, level, keep_predictions, progress)
     drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
     runner = _Runner(settings, drivers, source.rows, samples, keep_predictions)

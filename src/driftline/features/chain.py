@@ -75,13 +75,13 @@ class Chain:
         inner = after + 1 < len(self.stages)
         return after, np.where(np.isfinite(values), 0.0, values) if inner else values
 
-    def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False, ahead: int | None = None) -> Array | None:
+    def look(self, x: Any, unknown_allowed: bool = True, alone: bool = False, delay: int = 0) -> Array | None:
         """Transforms one row; None if it has to be converted first or leaves the range.
 
-        ``alone`` transforms it by the learned state only, not as the next row of the stream; ``ahead`` is the number of rows
-        from the last label to this row, by default 1.
+        ``alone`` transforms it by the learned state only, not as the next row of the stream; ``delay`` is the number of
+        rows before this one whose labels are not known.
         """
-        row: Array | None = self._native.look(x, unknown_allowed, alone, ahead or 1)
+        row: Array | None = self._native.look(x, unknown_allowed, alone, delay)
         return row
 
     def run(

@@ -270,25 +270,25 @@ class _Pipeline(Composite):
 
     # One row.
 
-    def _look(self, x: Any, unknown_allowed: bool = True, ahead: int | None = None) -> Array | None:
+    def _look(self, x: Any, unknown_allowed: bool = True, delay: int = 0) -> Array | None:
         """The transformed row, or None if Python must read it or a value leaves the range."""
         if self._hashing is not None:
             try:
                 x = self._hashing.row(x, "")
             except (TypeError, ValueError):
                 return None
-        return self.chain.look(x, unknown_allowed, ahead=ahead)
+        return self.chain.look(x, unknown_allowed, delay=delay)
 
     @exclusive
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
-        row = self._look(x, ahead=self.late + 1)
+        row = self._look(x, delay=self.delay)
         return None if row is None else core_of(self.members[0]).predict(row)
 
     @exclusive
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
         """Both ends of the interval, or None if Python must read the row."""
-        row = self._look(x, ahead=self.late + 1)
+        row = self._look(x, delay=self.delay)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
     def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
@@ -297,16 +297,16 @@ class _Pipeline(Composite):
         return None if row is None else together([learning(self.members[0], row, y, weight)], [partial(self.chain.learn, y)])
 
     @exclusive
-    def ask(self, x: Any, ahead: int | None, kind: type[Any]) -> Any:
+    def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that contains the learner's own ticket for the transformed row."""
-        row = self._look(x, ahead=self.late + 1 if ahead is None else ahead) if self.mark else None
-        parts = None if row is None else self.ask_each_member(row, ahead, kind)
+        row = self._look(x, delay=self.delay if delay is None else delay) if self.mark else None
+        parts = None if row is None else self.ask_each_member(row, delay, kind)
         kept = x if self._hashing is None or parts is None else self._hashing.unhashed(x)
         return None if parts is None else parts[0].around(kept, self.mark, parts)
 
     def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
         """The learner's ticket, with the other row as transformed now."""
-        row = self._look(x, ahead=ticket.ahead)
+        row = self._look(x, delay=ticket.delay)
         return list(ticket.parts) if row is None else super().kept_parts(ticket, row)
 
     def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
@@ -361,7 +361,7 @@ class _Pipeline(Composite):
             piece = batch[rows]
             labels = None if piece.y is None else np.ascontiguousarray(piece.y)
             skip = member.missing == "skip"
-            if labels is None and self.late:
+            if labels is None and self.delay:
                 seen, done = self._look_at_all(piece.x, whole[rows], skip)
             else:
                 taught = None if learned is None else learned[rows]
@@ -376,7 +376,7 @@ class _Pipeline(Composite):
         """Rows transformed as :meth:`predict` sees them while labels come late; see :meth:`Chain.run`."""
         seen = np.full((len(x), self.chain.outputs), np.nan)
         for t in np.flatnonzero(whole):
-            row = self.chain.look(x[t], ahead=self.late + 1)
+            row = self.chain.look(x[t], delay=self.delay)
             if row is not None:
                 seen[t] = row
             elif not skip:

@@ -125,9 +125,7 @@ class Follower:
         level = None if self.level is None else levels.as_level(self.level, where)
         waiting = Waiting([ticket for ticket, _ in self.waiting], np.array([label for _, label in self.waiting]))
         with suppress(*REFUSED):
-            out, waiting = late.run(
-                self.model, np.ascontiguousarray(X), y, self.delay + 1, waiting, level=level, where=where
-            )
+            out, waiting = late.run(self.model, np.ascontiguousarray(X), y, self.delay, waiting, level=level, where=where)
             self.waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
             return _run(y, out.predictions, out.lower, out.upper, self.model.n_skipped_ - skipped)
         return None
@@ -141,7 +139,7 @@ class Follower:
             row = begin + place
             try:
                 known = self._knows(block.names[:width])
-                ticket = self.model.ask(x if known else block.row(row, width), self.delay + 1)
+                ticket = self.model.ask(x if known else block.row(row, width), self.delay)
                 predicted[place] = ticket.prediction
                 if self.level is not None:
                     ends[:, place] = ticket.interval(self.level)

@@ -108,8 +108,8 @@ class Call:
                 continue
             slot = int(rows.slots[row])
             stuck = model(core, slot)
-            ahead = int(np.count_nonzero(rows.slots[row:] == slot))
-            if schedules is None or not schedules.serve(core, status, stuck._sums(), ahead):
+            left = int(np.count_nonzero(rows.slots[row:] == slot))
+            if schedules is None or not schedules.serve(core, status, stuck._sums(), left):
                 where = f"{rows.where}, key {rows.key(slot)!r}"
                 stuck._serve(status, Batch(self._block[row:], None, None, where, None if rows.one else row))
 

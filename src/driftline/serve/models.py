@@ -262,7 +262,7 @@ class Model:
         assert y is not None
         if waiting is None:
             self._check_width(unit, row, index)
-            ticket, answer = self._asked(unit, row, index, 1)
+            ticket, answer = self._asked(unit, row, index, 0)
             digest = row.digest() if row.id is not None else b""
         else:
             ticket, answer, digest = waiting.ticket, waiting.answer, waiting.digest
@@ -272,12 +272,12 @@ class Model:
             raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
         return ScoredLabel(answer, None if waiting is None else waiting.naive, y), ticket, digest
 
-    def _asked(self, unit: Unit, row: Row, index: int, ahead: int | None = None) -> tuple[Any, Answer]:
+    def _asked(self, unit: Unit, row: Row, index: int, delay: int | None = None) -> tuple[Any, Answer]:
         assert row.x is not None
         if row.id is not None:
             self._check_width(unit, row, index)
         try:
-            return unit.ask(row.x, ahead)
+            return unit.ask(row.x, delay)
         except _REFUSALS as error:
             raise Problem(422, str(error), row=index, field="x") from None
 

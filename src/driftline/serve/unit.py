@@ -68,14 +68,14 @@ class Unit:
             return int(self.learner._past.shape[1])
         return 0 if self.learner._core is None else self.learner.n_features_in_
 
-    def ask(self, x: Features, ahead: int | None = None) -> tuple[Any, Answer]:
+    def ask(self, x: Features, delay: int | None = None) -> tuple[Any, Answer]:
         """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
         if isinstance(self.learner, Forecaster):
             if not self.learner.n_seen_:
                 return x, (0.0, None, None)
             predicted = self.learner.forecast([x], self.level)
             return x, _answer(float(predicted.predictions[0]), float(predicted.lower[0]), float(predicted.upper[0]))
-        ticket = self.learner.ask(x, ahead)
+        ticket = self.learner.ask(x, delay)
         return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
 
     def tell(self, ticket: Any, y: float) -> None:

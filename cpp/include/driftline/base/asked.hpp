@@ -11,7 +11,7 @@ struct Asked {
     double prediction = NAN;
     IntervalBasis interval_basis;
     double labels = 0;          // labels learned by then
-    Index ahead = 1;            // how many rows the row is ahead of the last of them
+    Index delay = 0;            // rows before it whose labels are not among them
     std::vector<double> record; // what the model needs to learn the label
 };
 

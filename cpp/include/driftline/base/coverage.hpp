@@ -54,7 +54,7 @@ struct Coverage {
     Index taken = 0;                 // of these, how many are taken in; never, if no intervals are needed
     Index since = 0;                 // score from which readings are frequent: 0, or moved by a change
     double ring[ring_size] = {};     // score i is at i % ring_size
-    Index late = 0;                  // labels that came between the last row's prediction and its label
+    Index delay = 0;                 // labels that came between the last row's prediction and its label
     Index origin = 0;                // labels known when the last late row was predicted
     Index batch = 0, last_batch = 0; // rows predicted there whose labels have come; the same for the origin before
     double largest_loss = 0;         // of the rows whose labels came late

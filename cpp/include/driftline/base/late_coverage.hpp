@@ -65,7 +65,7 @@ inline Index rows_at_once(const Coverage& c) {
 // A debt weighs more if labels are very late, because corrections are few. If labels come in batches, all rows of a batch
 // are to repay half of it together.
 inline double urgency(const Coverage& c) {
-    const double urgent = at_most(at_least(1, static_cast<double>(c.late) / usual_late), most_urgency);
+    const double urgent = at_most(at_least(1, static_cast<double>(c.delay) / usual_late), most_urgency);
     return at_most(urgent, 0.5 / repaid / static_cast<double>(rows_at_once(c)));
 }
 // The debts of the levels from k on, times their urgency, in the precision in which a basis keeps them.
@@ -148,8 +148,8 @@ inline double most_bound(const Coverage& c) {
 }
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
-    const double late = static_cast<double>(c.late), urgent = urgency(c);
-    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / late) / late) / urgent;
+    const double delay = static_cast<double>(c.delay), urgent = urgency(c);
+    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / delay) / delay) / urgent;
     alignas(32) double aimed[level_count], beyond[level_count]; // misses of the debt that no share can repay
     for (Index k = 0; k < level_count; k += lanes<double>) {
         const Few<float> debt = urgent_debts(c, k, urgent);
@@ -184,7 +184,7 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     const double score = at_most(square / basis.variance, most_score);
     count_in_batch(c, basis.labels);
     settle_debts(c, beyond ? HUGE_VAL : score, basis);
-    c.late = c.noted > basis.labels ? c.noted - basis.labels : 0;
+    c.delay = c.noted > basis.labels ? c.noted - basis.labels : 0;
     noted = basis.labels > 0 ? score : at_least(score, noted);
     count_score(c, noted);
     c.taken = ++c.noted;

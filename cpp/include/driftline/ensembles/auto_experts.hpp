@@ -23,14 +23,14 @@ inline constexpr Index far_labels[] = {12, 24, 48, 96, 144, 168, 336}; // season
 inline constexpr Index far_count = sizeof far_labels / sizeof(Index), all_labels = most_labels + far_count;
 inline constexpr Index history = far_labels[far_count - 1];
 
-// How many rows back label k of a view lies, where 1 is the newest known label. The predicted row lies `ahead` rows
-// beyond that label. The first labels are the newest. The seasonal ones lie the smallest multiple of their lag before the
-// predicted row at which a label is known.
-inline constexpr Index label_place(Index k, Index ahead) {
+// How many rows back label k of a view lies, where 1 is the newest known label. The labels of `delay` rows
+// between it and the predicted row are not known. The first labels are the newest. The seasonal ones lie the smallest
+// multiple of their lag before the predicted row at which a label is known.
+inline constexpr Index label_place(Index k, Index delay) {
     if (k < most_labels)
         return k + 1;
     const Index lag = far_labels[k - most_labels];
-    return (ahead + lag - 1) / lag * lag - ahead + 1;
+    return (delay + lag) / lag * lag - delay;
 }
 
 // The number of labels and earlier rows in a view, for models created with `born` features: wide rows get fewer extras.

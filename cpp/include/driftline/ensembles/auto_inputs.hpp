@@ -47,12 +47,12 @@ class AutoInputs {
 
     // The number of earlier rows in the view that has most.
     Index rows_back() const { return extent_of(FeatureView::rows, born_).rows; }
-    // Records what is known now about a row that lies `ahead` rows beyond the last label.
-    void recall(const double* x, Index ahead, Past& past) const {
+    // Records what is known now about a row whose label comes `delay` rows late.
+    void recall(const double* x, Index delay, Past& past) const {
         past.known = label_memory.rows;
-        past.ahead = static_cast<double>(ahead);
+        past.delay = static_cast<double>(delay);
         for (Index k = 0; k < all_labels; ++k)
-            past.labels[k] = label_back(label_place(k, ahead));
+            past.labels[k] = label_back(label_place(k, delay));
         past.rows.resize(static_cast<std::size_t>(rows_back() * features_));
         for (Index k = 0; k < rows_back(); ++k)
             std::copy_n(row_before(k, x), features_, past.rows.begin() + k * features_);

@@ -31,16 +31,16 @@ template <class T> class AutoModel {
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
 
-    // Predicts a row that lies `ahead` rows beyond the last label.
-    double predict(const double* x, Index ahead) {
-        inputs.recall(x, ahead, past_);
+    // Predicts a row whose label comes `delay` rows late.
+    double predict(const double* x, Index delay) {
+        inputs.recall(x, delay, past_);
         ask_experts(x);
         complete(inputs.label_memory);
-        return team_.predict(x, ahead, inputs.leaning(x, mixer_.mix(predictions_.data())));
+        return team_.predict(x, delay, inputs.leaning(x, mixer_.mix(predictions_.data())));
     }
     // Predicts a row that need not follow the learned ones, using only experts that see no earlier label or row.
     double predict_apart(const double* x) {
-        inputs.recall(x, 1, past_);
+        inputs.recall(x, 0, past_);
         ask_experts(x);
         complete(inputs.label_memory);
         std::vector<Index> chosen{experts() - 1}; // the mean of the labels
@@ -50,8 +50,8 @@ template <class T> class AutoModel {
         return saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX);
     }
     // Like predict, and writes to `record` what learning the label will need.
-    double ask(const double* x, Index ahead, std::vector<double>& record) {
-        const double prediction = predict(x, ahead);
+    double ask(const double* x, Index delay, std::vector<double>& record) {
+        const double prediction = predict(x, delay);
         record.reserve(static_cast<std::size_t>(record_size(features())));
         record.resize(static_cast<std::size_t>(Past::size(inputs.rows_back(), features())));
         past_.write(record.data());
@@ -74,7 +74,7 @@ template <class T> class AutoModel {
         const double* of_team = said + mixer_.record_size();
         if (inputs.label_memory.confirms(y)) {
             reinstate_outlier();
-            if (past_.ahead == 1 && past_.known == inputs.label_memory.rows)
+            if (past_.delay == 0 && past_.known == inputs.label_memory.rows)
                 return learn_anew(x, y, weight, prediction);
         }
         std::copy_n(said, predictions_.size(), predictions_.begin());
@@ -99,18 +99,18 @@ template <class T> class AutoModel {
     }
     double learn(const double* x, double y, double weight) {
         if (inputs.label_memory.confirms(y)) {
-            const double prediction = predict(x, 1);
+            const double prediction = predict(x, 0);
             reinstate_outlier();
             learn_anew(x, y, weight, prediction);
             return prediction;
         }
-        inputs.recall(x, 1, past_);
+        inputs.recall(x, 0, past_);
         ask_experts(x); // also hands the row to every expert
         const bool outlier = is_outlier(x, y);
         complete(inputs.label_memory);
         if (outlier) {
             const double core = saturate(mixer_.mix(predictions_.data()), DBL_MAX);
-            const double prediction = team_.predict(x, 1, core);
+            const double prediction = team_.predict(x, 0, core);
             overlook(x, y, prediction, core);
             return prediction;
         }
@@ -127,8 +127,8 @@ template <class T> class AutoModel {
         if (!x)
             x = (row_before_ = inputs.last_row()).data();
         if (!(std::fabs(y) <= type_max<T>) || inputs.label_memory.unusual(y))
-            y = predict(x, 1);
-        inputs.recall(x, 1, past_);
+            y = predict(x, 0);
+        inputs.recall(x, 0, past_);
         team_.remember(x, y);
         sums.gaps += 1;
         take_place(x, y, 0);
@@ -271,7 +271,7 @@ template <class T> class AutoModel {
     // Learns the row after a reinstated outlier from the inputs that it would have had. From its actual inputs every
     // expert was equally wrong, and the mixer could not tell which of them follows the labels.
     void learn_anew(const double* x, double y, double weight, double prediction) {
-        inputs.recall(x, 1, past_);
+        inputs.recall(x, 0, past_);
         ask_experts(x);
         complete(inputs.label_memory);
         predict_and_learn(x, mix_and_learn(y, weight), y, weight);
@@ -279,7 +279,7 @@ template <class T> class AutoModel {
     }
     // Runs the team on a row whose label is known at once.
     double predict_and_learn(const double* x, double core, double y, double weight) {
-        const double prediction = team_.predict(x, 1, core);
+        const double prediction = team_.predict(x, 0, core);
         team_.learn(team_.record(), features(), x, y, weight);
         return prediction;
     }

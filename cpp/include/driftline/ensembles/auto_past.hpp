@@ -11,24 +11,24 @@ namespace driftline {
 
 struct Past {
     double known = 0;            // number of labels
-    double ahead = 1;            // distance of the row from the newest label
+    double delay = 0;            // rows between the newest label and this row
     double labels[all_labels]{}; // see label_place; 0 if missing
     std::vector<double> rows;    // (rows, features), newest first
 
     static Index size(Index rows, Index features) { return 2 + all_labels + rows * features; }
 
-    bool has_label(Index k) const { return static_cast<double>(label_place(k, static_cast<Index>(ahead))) <= known; }
+    bool has_label(Index k) const { return static_cast<double>(label_place(k, static_cast<Index>(delay))) <= known; }
 
     double* write(double* to) const {
         *to++ = known;
-        *to++ = ahead;
+        *to++ = delay;
         to = std::copy(labels, labels + all_labels, to);
         return std::copy(rows.begin(), rows.end(), to);
     }
     // Reads what was written when there were `then` features; features added since are 0.
     const double* read(const double* from, Index count, Index then, Index features) {
         known = *from++;
-        ahead = *from++;
+        delay = *from++;
         std::copy(from, from + all_labels, labels);
         from += all_labels;
         rows.assign(static_cast<std::size_t>(count * features), 0.0);

@@ -108,7 +108,7 @@ template <class T> class AutoReplay {
         out.predictions[t] = NAN;
         write_no_interval(out, t);
         if (action != RowAction::pass)
-            show(out, t, m_.predict(x, m_.coverage.late + 1));
+            show(out, t, m_.predict(x, m_.coverage.delay));
         if (action == RowAction::learn) {
             m_.learn(x, batch.y[t], weight_of(batch, t));
         } else if (was_skipped<T>(batch, t, action)) {
@@ -142,7 +142,7 @@ template <class T> class AutoReplay {
             const double *x = block.x.data() + t * m_.features(), y = batch.y[first + t],
                          weight = weight_of(batch, first + t);
             double* record = block.records.data() + t * team.record_size();
-            block.ranges[t] = team.ask_linear(x, 1, m_.mix_and_learn(y, weight), record);
+            block.ranges[t] = team.ask_linear(x, 0, m_.mix_and_learn(y, weight), record);
             team.teach_linear(record, m_.features(), x, y, weight);
         }
         trees_are_free_.wait(false, std::memory_order_acquire);
@@ -170,7 +170,7 @@ template <class T> class AutoReplay {
             seen_[static_cast<int>(view)].resize(block.rows * m_.inputs.width(view));
         for (Index t = 0; t < block.rows; ++t) {
             const double* x = block.x.data() + t * m_.features();
-            m_.inputs.recall(x, 1, m_.past_);
+            m_.inputs.recall(x, 0, m_.past_);
             m_.inputs.look_at(x, m_.past_);
             for (const FeatureView view : m_.used_views_)
                 m_.inputs.write(view, seen_[static_cast<int>(view)].data() + t * m_.inputs.width(view));

@@ -27,10 +27,10 @@ class Bernstein {
             total += weights_[k] * said[k];
         return total;
     }
-    // `mixed` is the mixture at prediction time, made `ahead` rows before the label. Regrets of late labels are
-    // correlated, so their squares count more.
-    void learn(const double* said, double mixed, double y, double weight, Index ahead) {
-        const double alike = std::sqrt(static_cast<double>(ahead));
+    // `mixed` is the mixture at prediction time, when the labels of the `delay` rows before were missing. Regrets of late
+    // labels are correlated, so their squares count more.
+    void learn(const double* said, double mixed, double y, double weight, Index delay) {
+        const double alike = std::sqrt(static_cast<double>(delay + 1));
         double most = 0; // limit on one row's regret, once a usual size is known
         for (const Part& part : parts_)
             most = at_least(most, far_out * std::sqrt(part.squares / rows_));

@@ -25,10 +25,10 @@ class FinalMixture {
         return last_.mix(layer);
     }
     // Arguments are the values at prediction time. A late label carries less information, so it counts less.
-    void learn(const double* said, const double* layer, double mixed, double y, double weight, Index ahead) {
-        likely_.learn(said, y, weight / std::sqrt(std::sqrt(static_cast<double>(ahead))));
-        cautious_.learn(said, layer[layers - 1], y, weight, ahead);
-        last_.learn(layer, mixed, y, weight, ahead);
+    void learn(const double* said, const double* layer, double mixed, double y, double weight, Index delay) {
+        likely_.learn(said, y, weight / std::sqrt(std::sqrt(static_cast<double>(delay + 1))));
+        cautious_.learn(said, layer[layers - 1], y, weight, delay);
+        last_.learn(layer, mixed, y, weight, delay);
     }
     // Gives the core's prior weight to another member.
     void move_head_start(Index to) {

@@ -15,7 +15,6 @@ inline constexpr Index near_labels = 16; // number of recent labels that experts
 // What was known when a row was predicted, in original units.
 struct PredictionContext {
     Index known = 0;                // number of labels
-    Index ahead = 1;                // distance of the row from the newest label
     double near[near_labels]{};     // newest first, padded with the oldest
     double seasons[far_count]{};    // see label_place; the newest label if unavailable
     double base = 0;                // the value expected from the newest label and the mean
@@ -33,15 +32,14 @@ class RowHistory {
     double mean() const { return mean_; }                 // of about 500 labels
     double overall_mean() const { return overall_mean_; } // of all labels
 
-    void look(const double* x, Index ahead, PredictionContext& out) const {
+    void look(const double* x, Index delay, PredictionContext& out) const {
         out.known = known();
-        out.ahead = ahead;
         out.x = x;
         out.before = rows_.data();
         for (Index k = 0; k < near_labels; ++k)
             out.near[k] = known() > 0 ? label(std::min(k + 1, known())) : 0;
         for (Index k = 0; k < far_count; ++k) {
-            const Index back = label_place(most_labels + k, ahead);
+            const Index back = label_place(most_labels + k, delay);
             out.seasons[k] = back <= known() ? label(back) : out.near[0];
         }
         out.base = known() < enough || !(squares_ > 0)

@@ -29,8 +29,8 @@ class Team {
     }
 
     // Combines the core's prediction with the other members', and records the inputs that learning needs.
-    double predict(const double* x, Index ahead, double core) {
-        const LabelRange range = ask_linear(x, ahead, core, record_.data());
+    double predict(const double* x, Index delay, double core) {
+        const LabelRange range = ask_linear(x, delay, core, record_.data());
         ask_trees(record_.data());
         ask_residual_trees(record_.data());
         ask_feature_trees(record_.data());
@@ -38,13 +38,13 @@ class Team {
     }
     // The stages of a prediction, in order. They share nothing but the record of the row, so a stage may run as many
     // rows ahead of the next as there are records.
-    LabelRange ask_linear(const double* x, Index ahead, double core, double* record) {
+    LabelRange ask_linear(const double* x, Index delay, double core, double* record) {
         const LabelRange range = range_.now();
         PredictionContext context;
-        history_.look(x, ahead, context);
+        history_.look(x, delay, context);
         RecordFields fields = view(record);
         fields.head[0] = static_cast<double>(context.known);
-        fields.ahead() = static_cast<double>(ahead);
+        fields.delay() = static_cast<double>(delay);
         fields.last() = context.near[0];
         fields.base() = context.base;
         fields.mean() = history_.overall_mean();
@@ -109,7 +109,7 @@ class Team {
             teach_trees(record, y, weight);
             teach_residual_trees(record, y, weight);
             teach_feature_trees(record, y, weight);
-            if (const RecordFields fields = view(record); fields.known() < near_labels && fields.ahead() > 1)
+            if (const RecordFields fields = view(record); fields.known() < near_labels && fields.delay() > 0)
                 teach_feature_trees_early(x, y, weight);
         }
         teach_linear(record, features_then, x, y, weight);
@@ -147,8 +147,8 @@ class Team {
         if (fields.known() < near_labels || features_ == 0)
             return;
         const bool behind = feature_trees_.recent_error() > 2 * residual_trees_.recent_error();
-        const Index pace = fields.ahead() > 1 ? 1 : behind ? 16 : 2; // labels that come at once tell the others more
-        const double mean = fields.ahead() > 1 ? history_.overall_mean() : fields.mean(); // equal if labels come at once
+        const Index pace = fields.delay() > 0 ? 1 : behind ? 16 : 2; // labels that come at once tell the others more
+        const double mean = fields.delay() > 0 ? history_.overall_mean() : fields.mean(); // equal if labels come at once
         feature_trees_.learn(features_of(fields), held(y) - mean, weight, pace);
     }
     // If labels are late, many rows are predicted before there are enough labels for the other ensembles. These trees need
@@ -167,7 +167,7 @@ class Team {
         y = held(y);
         if (fields.known() == 0)
             return;
-        final_.learn(fields.said, fields.layer, fields.prediction(), y, weight, static_cast<Index>(fields.ahead()));
+        final_.learn(fields.said, fields.layer, fields.prediction(), y, weight, static_cast<Index>(fields.delay()));
         stack_.learn(fields.said, y, weight);
     }
     // `last` is the newest label known when the row was predicted. It is null if the label carries no information: for a

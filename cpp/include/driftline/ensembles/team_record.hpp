@@ -15,7 +15,7 @@ struct RecordFields {
     double *head, *said, *layer, *usual, *differences, *profiles, *trees, *residual_trees;
 
     Index known() const { return static_cast<Index>(head[0]); } // number of labels
-    double& ahead() const { return head[1]; }
+    double& delay() const { return head[1]; }
     double& last() const { return head[2]; } // the newest label
     double& base() const { return head[3]; } // see PredictionContext
     double& mean() const { return head[4]; } // of all labels

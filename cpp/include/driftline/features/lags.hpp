@@ -56,10 +56,10 @@ class Lags : public Transform {
     }
     // A label lag counts from the current row. If that label is not known yet, lags 1, 2, ... mean the newest known labels,
     // in this order; any other lag is a season, and becomes its next multiple.
-    void view(const double* x, double* z, Index ahead) override {
+    void view(const double* x, double* z, Index delay) override {
         for (Index k = 0; k < static_cast<Index>(label_lags_.size()); ++k) {
-            const Index lag = label_lags_[static_cast<std::size_t>(k)], season = (ahead + lag - 1) / lag * lag;
-            *z++ = labels_.newest()[lag >= ahead ? lag - ahead : k + 1 == lag ? lag - 1 : season - ahead];
+            const Index lag = label_lags_[static_cast<std::size_t>(k)], season = (delay + lag) / lag * lag;
+            *z++ = labels_.newest()[lag > delay ? lag - delay - 1 : k + 1 == lag ? lag - 1 : season - delay - 1];
         }
         for (Index j = 0; j < inputs_; ++j) {
             const double* line = lines_[static_cast<std::size_t>(j)].newest();

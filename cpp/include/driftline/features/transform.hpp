@@ -24,8 +24,8 @@ class Transform {
     Index inputs() const { return inputs_; }
     virtual Index outputs() const { return inputs_; }
 
-    // The current row as the next stage sees it, `ahead` rows after the last known label.
-    virtual void view(const double* x, double* z, Index ahead) = 0;
+    // The current row as the next stage sees it; the labels of the last `delay` rows are not known.
+    virtual void view(const double* x, double* z, Index delay) = 0;
     // Transforms a row that is not part of the stream, using only what was learned.
     virtual void apply(const double* x, double* z) { view(x, z, 1); }
     // Adds the current row to those seen.

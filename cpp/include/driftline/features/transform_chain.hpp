@@ -20,17 +20,17 @@ class TransformChain {
     // The buffer for the input row.
     double* row() { return between_.front().data(); }
 
-    // Transforms the current row as a row of the stream, `ahead` rows after the last label, or, if `alone`, using only what
+    // Transforms the current row as a row of the stream whose label comes `delay` rows late, or, if `alone`, using only what
     // was learned before. False if a value left the range: that of float64 between two transformations, that of the learner
     // at the end.
-    bool look(double* z, bool alone = false, Index ahead = 1) {
+    bool look(double* z, bool alone = false, Index delay = 0) {
         const std::size_t last = transforms_.size() - 1;
         for (std::size_t i = 0; i <= last; ++i) {
             double* to = i < last ? between_[i + 1].data() : z;
             if (alone)
                 transforms_[i]->apply(between_[i].data(), to);
             else
-                transforms_[i]->view(between_[i].data(), to, ahead);
+                transforms_[i]->view(between_[i].data(), to, delay);
             if (!within(to, transforms_[i]->outputs(), i < last ? DBL_MAX : largest_)) {
                 left_after_ = i;
                 left_.assign(to, to + transforms_[i]->outputs());
