@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from driftline.base.run import Run
 from driftline.cli.scoring import make_class_score, make_given_score, make_score
+from driftline.evaluate import coverage_by, interval_score
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
-from driftline.evaluate.scores import Predicted, Settings
+from driftline.evaluate.metrics import MSE, BaselineMSE, Coverage
+from driftline.evaluate.scores import Predicted, Score, Settings
 
 
 def rows(count, seed=0, level=0.0):
@@ -217,3 +220,78 @@ def test_a_classifier_and_the_baselines_of_classes_are_scored_on_the_same_rows()
         "accuracy of the last class": pytest.approx(1 / 3),
         "coverage": None,
     }
+
+
+def test_coverage_by_group_matches_its_definition():
+    rng = np.random.default_rng(3)
+    y, predicted, lower, upper = rows(900)
+    groups = rng.choice(["noon", "night", "rush"], size=900)
+    groups[:90] = "start"  # its intervals are infinite
+    run = Run(predicted, y - predicted, lower, upper, level=0.8)
+    found = coverage_by(run, y, groups)
+    score = interval_score(lower, upper, y, 0.8)
+    for place, name in enumerate(["night", "noon", "rush", "start"]):
+        own = (groups == name) & np.isfinite(y) & np.isfinite(predicted) & np.isfinite(lower)
+        below, above = np.maximum(lower[own] - y[own], 0), np.maximum(y[own] - upper[own], 0)
+        expected = {
+            "rows": own.sum(),
+            "coverage": ((lower <= y) & (y <= upper))[own].mean() if own.any() else np.nan,
+            "width": (upper - lower)[own].mean() if own.any() else np.nan,
+            "score": (upper[own] - lower[own] + 10 * (below + above)).mean() if own.any() else np.nan,
+        }
+        assert found["group"][place] == name
+        assert {what: found[what][place] for what in expected} == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        assert not own.any() or score[own].mean() == pytest.approx(expected["score"], rel=1e-12, nan_ok=True)
+
+
+def test_the_true_quantiles_have_the_lowest_mean_interval_score():
+    y = np.random.default_rng(4).normal(size=40_000)
+    means = [interval_score(np.full(len(y), -half), np.full(len(y), half), y, 0.9).mean() for half in (1.3, 1.645, 2.0)]
+    assert means[1] == min(means)
+
+
+@pytest.mark.parametrize(
+    ("run", "y", "groups", "words"),
+    [
+        (Run(np.zeros(3), np.zeros(3)), np.zeros(3), [1, 2, 3], "coverage_by: the run has no intervals"),
+        (
+            Run(*np.zeros((4, 3)), level=0.9),
+            np.zeros(3),
+            [1, 2],
+            "groups must have one entry for each of 3 rows",
+        ),
+        (
+            Run(*np.zeros((4, 3)), level=0.9),
+            np.zeros(2),
+            [1, 2, 3],
+            "y has 2 labels, predictions of the run are 3",
+        ),
+    ],
+)
+def test_what_cannot_be_grouped_is_refused(run, y, groups, words):
+    with pytest.raises(ValueError, match=words):
+        coverage_by(run, y, groups)
+
+
+def test_single_rows_and_blocks_give_the_same_sums_by_group():
+    y, predicted, lower, upper = (values[90:] for values in rows(700))
+    known = np.isfinite(y) & np.isfinite(predicted)
+    table = np.column_stack([np.random.default_rng(5).integers(0, 7, size=len(y)), y, predicted, lower, upper, y])[known]
+    metrics = Settings.by_group([MSE(), Coverage(), BaselineMSE("last")], compare=False)
+    table[::5, 5] = np.nan  # rows without a baseline
+    blocks, single = Score(metrics), Score(metrics)
+    for part in np.split(table, [3, 200]):
+        group, labels, *outputs, last = part.T
+        blocks.add(Predicted(*outputs), labels, groups=group.astype(int), baselines={"last": last + 0.5})
+    for group, label, *outputs, last in table.tolist():
+        single.add_one((int(group), label, *outputs, last + 0.5))
+    resumed = Score(metrics)
+    for group in range(7):
+        resumed.restore_group(group, json.loads(json.dumps(single.group_state(group), sort_keys=True)))
+    own = table[table[:, 0] == 3]
+    assert blocks.by_group()["mse"][3] == pytest.approx(np.mean((own[:, 1] - own[:, 2]) ** 2), rel=1e-12)
+    assert blocks.by_group()["last"][3] == pytest.approx(0.25, rel=1e-12)
+    for other in (single, resumed):
+        assert {name: values.tolist() for name, values in other.by_group().items()} == {
+            name: values.tolist() for name, values in blocks.by_group().items()
+        }

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.key_baselines import NAMES, KeyBaselines
 from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
-from driftline.evaluate.baselines import LastValue
+from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
 from driftline.files import Block, Options, Rows
 from driftline.files.errors import DataError, Hint
 from driftline.files.follower import REFUSED
@@ -43,8 +42,8 @@ class Keyed(Task):
     least_rows = 16_384  # each call first copies the models of all its keys
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, make_given_score(NAMES, level), None)
-        self._baselines = KeyBaselines()
+        super().__init__(model, make_given_score(LastAndMean.names, level), None)
+        self._baselines = BaselinesByKey()
         self.options, self.level, self.log = options, level, log
         self._words: list[str] = []
 
@@ -118,7 +117,7 @@ class Keyed(Task):
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
-        self._baselines = KeyBaselines.restored(parts["baselines"])
+        self._baselines.restore(parts["baselines"])
         self.log = KeyLog.restore(parts["keys"])
 
     def write_page(self, path: Path, command: str) -> None:

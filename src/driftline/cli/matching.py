@@ -11,7 +11,7 @@ from driftline.base.learner import Learner
 from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
-from driftline.evaluate.baselines import BaselinesById
+from driftline.evaluate.baselines import BaselinesById, LastAndMean
 from driftline.evaluate.scores import Predicted
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
@@ -32,7 +32,7 @@ class Matching(Task):
     """
 
     def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
-        super().__init__(model, make_given_score(BaselinesById.names, level), None)
+        super().__init__(model, make_given_score(LastAndMean.names, level), None)
         self.level, self.labels = level, labels
         self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
         self._baselines = BaselinesById()
@@ -130,7 +130,7 @@ class Matching(Task):
             y, predicted, lower, upper, *beside = np.array(self._told).T
             self._told = []
             outputs = Predicted(predicted) if self.level is None else Predicted(predicted, lower, upper)
-            self.score.add(outputs, y, baselines=dict(zip(BaselinesById.names, beside, strict=True)))
+            self.score.add(outputs, y, baselines=dict(zip(LastAndMean.names, beside, strict=True)))
 
     def _columns(self, answers: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
         rows = [row for row, *_ in answers]

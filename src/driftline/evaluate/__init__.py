@@ -5,11 +5,11 @@ from driftline.evaluate.adapters import Mapped, PartialFit
 from driftline.evaluate.cases import subsets
 from driftline.evaluate.compare import compare
 from driftline.evaluate.comparison import MARKS, Comparison, WinTieLoss, spread_text
-from driftline.evaluate.metrics import MAE, MSE, R2, RMSE, Accuracy, Coverage, Mean, Metric, Width
+from driftline.evaluate.metrics import MAE, MSE, R2, RMSE, Accuracy, Coverage, IntervalScore, Mean, Metric, Width
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.score import score
+from driftline.evaluate.score import coverage_by, interval_score, score
 from driftline.evaluate.scores import Curve
 from driftline.evaluate.statistics import (
     PairedTest,
@@ -34,6 +34,7 @@ __all__ = [
     "Comparison",
     "Coverage",
     "Curve",
+    "IntervalScore",
     "Mapped",
     "Mean",
     "Metric",
@@ -46,9 +47,11 @@ __all__ = [
     "Width",
     "WinTieLoss",
     "compare",
+    "coverage_by",
     "critical_difference",
     "finite",
     "friedman",
+    "interval_score",
     "paired_t_test",
     "plots",
     "prequential",

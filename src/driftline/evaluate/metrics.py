@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from driftline.base.rules import Rule, number
+from driftline.base.rules import PROBABILITY, Rule, number
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES
 from driftline.tables.inputs import Array
 
@@ -151,6 +151,25 @@ class BaselineRMSE(RMSE):
 
 
 BASELINE_ERRORS = {name: BaselineRMSE(name).name for name in BASELINES}  # the metric of each baseline
+
+
+class BaselineMSE(BaselineRMSE):
+    """Mean squared error of a simple baseline over the rows that it can predict."""
+
+    def __init__(self, baseline: str) -> None:
+        super().__init__(baseline)
+        self.name, self.title = baseline, f"mean squared error of the {BASELINES[baseline].title}"
+        self.known = f"predicted by {baseline}"
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """Squared errors of the baseline, with 0 where it knows no label; and 1 where it does."""
+        known = ~np.isnan(rows.baselines[self.baseline])
+        (loss,) = super().columns(rows).values()
+        return {self.column: np.where(known, loss, 0.0), self.known: known.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The mean of its squared errors."""
+        return sums[self.column] / sums[self.known]
 
 
 class MAE(Metric):
@@ -297,6 +316,39 @@ class Width(Metric):
         """The mean of the finite ones."""
         finite = sums["finite width"]
         return np.where(finite > 0, sums["width"] / finite, np.inf)
+
+
+def interval_loss(lower: Array, upper: Array, y: Array, level: float) -> Array:
+    """The width of each interval, and 2 / (1 - level) times the distance of its label from it :cite:`gneiting2007`."""
+    outside: Array = np.maximum(lower - y, 0.0) + np.maximum(y - upper, 0.0)
+    return upper - lower + 2.0 / (1.0 - level) * outside
+
+
+class IntervalScore(Metric):
+    """The mean interval score of the finite intervals, see :func:`driftline.evaluate.interval_score`; lower is better.
+
+    Args:
+        level: the level of the intervals.
+    """
+
+    name, title, intervals = "interval_score", "mean interval score", True
+
+    def __init__(self, level: float) -> None:
+        self.level = PROBABILITY.require("IntervalScore", "level", level)
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """Interval scores, with 0 for an infinite interval; and 1 for a finite one."""
+        lower, upper = rows.interval
+        finite = np.isfinite(upper - lower)
+        loss = np.where(finite, interval_loss(lower, upper, rows.y, self.level), 0.0)
+        return {"interval loss": loss, "finite width": finite.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The mean of the finite ones."""
+        return sums["interval loss"] / sums["finite width"]
+
+    def __repr__(self) -> str:
+        return f"IntervalScore({self.level:g})"
 
 
 class Mean(Metric):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from driftline.evaluate.metrics import as_metrics
+import numpy as np
+
+from driftline.base.rules import PROBABILITY
+from driftline.base.run import Run
+from driftline.evaluate.metrics import Coverage, IntervalScore, Width, as_metrics, interval_loss
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scores import Predicted, Score
+from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -49,16 +53,77 @@ def score(
     labels = inputs.as_vector(y, len(y), WHERE, "y")
     scores = {}
     for name, given in named.items():
-        values = _one_a_label(getattr(given, "predictions", given), labels, f"predictions of {name}")
+        values = _one_a_label(getattr(given, "predictions", given), labels, WHERE, f"predictions of {name}")
         pair = ends.get(name)
-        ends_of = () if pair is None else (_one_a_label(end, labels, f"intervals of {name}") for end in pair)
+        ends_of = () if pair is None else (_one_a_label(end, labels, WHERE, f"intervals of {name}") for end in pair)
         own = Score(settings, rows=len(labels))
         own.add(Predicted(values, *ends_of), labels)
         scores[name] = own.finish()
     return Prequential.of(settings, scores, rows=len(labels), seconds={})
 
 
-def _one_a_label(values: Any, labels: Array, what: str) -> Array:
+def interval_score(lower: Any, upper: Any, y: Any, level: float) -> Array:
+    """The score of each interval, its mean being lowest for the true quantiles; lower is better :cite:`gneiting2007`.
+
+    It is the width of the interval and, if the label is outside, 2 / (1 - level) times its distance from the interval.
+
+    Args:
+        lower: (T,) lower ends.
+        upper: (T,) upper ends.
+        y: (T,) labels.
+        level: the level of the intervals.
+
+    >>> interval_score([0, 0], [2, 2], [1, 3], level=0.9).round(6).tolist()
+    [2.0, 22.0]
+    """
+    where = "interval_score"
+    level = PROBABILITY.require(where, "level", level)
+    labels = inputs.as_vector(y, len(y), where, "y")
+    low, high = (_one_a_label(end, labels, where, what) for end, what in ((lower, "lower ends"), (upper, "upper ends")))
+    return interval_loss(low, high, labels, level)
+
+
+def coverage_by(run: Run, y: Any, groups: Any) -> dict[str, Array]:
+    """The intervals of a run by group of rows: how many labels they cover, how wide they are, and how good.
+
+    Rows without a label, without a prediction or with an infinite interval, such as a learner's first ones, do not count.
+
+    Args:
+        run: made with ``level``.
+        y: (T,) labels; NaN if one is missing.
+        groups: (T,) the group of each row: an hour, a category, a tenth of the predictions.
+
+    Returns:
+        Arrays by name, with one entry a group in sorted order: ``group``; ``rows``; ``coverage``, the share of labels inside
+        their intervals; ``width``, the mean width; and ``score``, the mean :func:`interval_score`. NaN in a group in which
+        no row counts.
+
+    >>> import driftline as dl
+    >>> X, y = dl.streams.Rotating(rate=0.01, noise=0.1, seed=0).take(2000)
+    >>> found = coverage_by(dl.RLS(forgetting=0.99).run(X, y, level=0.9), y, X[:, 0] > 0)
+    >>> found["group"].tolist(), found["rows"].tolist(), found["coverage"].round(2).tolist()
+    ([False, True], [955, 1036], [0.9, 0.9])
+    """
+    where = "coverage_by"
+    if run.level is None or run.lower is None or run.upper is None:
+        raise ValueError(f"{where}: the run has no intervals: make it with level, as in run(X, y, level=0.9)")
+    labels = inputs.as_vector(y, len(y), where, "y")
+    _one_a_label(run.predictions, labels, where, "predictions of the run")
+    names, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    if numbers.shape != (len(run),):
+        raise ValueError(f"{where}: groups must have one entry for each of {len(run)} rows, got {np.shape(groups)}")
+    score = Score(Settings.by_group([Coverage(), Width(), IntervalScore(run.level)]))
+    judged = np.isfinite(run.lower) & np.isfinite(run.upper)
+    score.add(run, np.where(judged, labels, np.nan), groups=numbers)
+    found = score.by_group()
+    width = np.where(found["rows"] > 0, found["width"], np.nan)
+    return {
+        "group": names, "rows": found["rows"], "coverage": found["coverage"], "width": width,
+        "score": found["interval_score"],
+    }  # fmt: skip
+
+
+def _one_a_label(values: Any, labels: Array, where: str, what: str) -> Array:
     if len(values) != len(labels):
-        raise ValueError(f"{WHERE}: y has {len(labels)} labels, {what} are {len(values)}")
-    return inputs.as_vector(values, len(labels), WHERE, what)
+        raise ValueError(f"{where}: y has {len(labels)} labels, {what} are {len(values)}")
+    return inputs.as_vector(values, len(labels), where, what)

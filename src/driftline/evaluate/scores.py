@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,10 +11,12 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
-from driftline.evaluate.metrics import Metric, ScoredRows
+from driftline.evaluate.metrics import BaselineRMSE, Metric, ScoredRows
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
+
+SINGLE = 1_024  # single rows that wait to be scored together
 
 
 class Curve(NamedTuple):
@@ -33,11 +35,18 @@ class Settings:
     fading: float | None = None
     points: int | None = 1_000
     unit: int = UNIT  # rows to sum at once if no points are kept
+    groups: bool = False  # whether rows are summed by group
+    compare: bool = True  # whether rows count only if every baseline predicts them
 
     @classmethod
     def totals(cls, metrics: Iterable[Metric]) -> Settings:
         """Measures the totals alone, in a small state."""
         return cls(tuple(metrics), points=0, unit=256)
+
+    @classmethod
+    def by_group(cls, metrics: Iterable[Metric], compare: bool = True) -> Settings:
+        """Measures the totals of each group of rows, by metrics without spreads."""
+        return cls(tuple(metrics), groups=True, compare=compare)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +76,41 @@ def every_row() -> bool:
     return True
 
 
+class GroupSums:
+    """Sums of columns by group, in the order of the rows, so that blocks do not matter.
+
+    Args:
+        columns: how many columns there are.
+    """
+
+    def __init__(self, columns: int) -> None:
+        self._room = np.zeros((16, 1 + columns))
+        self._groups = 0
+
+    @property
+    def sums(self) -> Array:
+        """(groups, 1 + columns): the number of rows that count, and the sums of their columns."""
+        return self._room[: self._groups]
+
+    def reserve(self, groups: int) -> None:
+        """Makes sure that there are this many groups."""
+        self._groups = max(groups, self._groups)
+        if self._groups > len(self._room):
+            more = max(self._groups - len(self._room), len(self._room))
+            self._room = np.concatenate([self._room, np.zeros((more, self._room.shape[1]))])
+
+    def add(self, groups: Array, columns: Sequence[Array], count: Array | float = 1.0) -> None:
+        """Adds rows: the number of each one's group, their columns, and whether they count; other rows must be 0."""
+        self.reserve(int(groups.max(initial=-1)) + 1)
+        for place, column in enumerate([count, *columns]):
+            np.add.at(self._room[:, place], groups, column)
+
+    def totals(self, groups: Array | None = None) -> Array:
+        """The sums over some groups, or all, whatever their order."""
+        sums: Array = np.sort(self.sums if groups is None else self.sums[groups], axis=0).sum(axis=0)
+        return sums
+
+
 class Score:
     """Turns labels and predictions, block by block, into metrics. Its memory does not grow with the stream.
 
@@ -90,7 +134,27 @@ class Score:
         self._origin: float | None = None
         self._least, self._largest = math.inf, -math.inf  # of the labels scored
         self._names: list[str] = []
-        self._tracker: Tracker | None = None
+        self._tracker: Tracker | GroupSums | None = None
+        self._single: list[tuple[float | None, ...]] = []  # what :meth:`add_one` took
+
+    def add_one(self, row: tuple[float | None, ...]) -> None:
+        """Scores one row that has a label and a prediction, later, at the cost of an append.
+
+        Args:
+            row: the number of its group, the label, the prediction, the ends of its interval, None without one, and the
+                predictions of the baselines that the metrics measure, in their order.
+        """
+        self._single.append(row)
+        if len(self._single) >= SINGLE:
+            self._add_single()
+
+    def _add_single(self) -> None:
+        if self._single:
+            rows, self._single = self._single, []
+            group, y, prediction, lower, upper, *beside = np.array(rows, dtype=np.float64).T  # NaN for None
+            names = dict.fromkeys(m.baseline for m in self.settings.metrics if isinstance(m, BaselineRMSE))
+            said = dict(zip(names, beside, strict=True))
+            self.add(Predicted(prediction, lower, upper), y, groups=group.astype(np.int64), baselines=said)
 
     def add(
         self,
@@ -100,6 +164,7 @@ class Score:
         lost: Callable[[], Array | bool] | None = every_row,
         early: int = 0,
         baselines: Mapping[str, Array] | None = None,
+        groups: Array | None = None,
     ) -> None:
         """Scores rows.
 
@@ -109,7 +174,9 @@ class Score:
             lost: finds which rows lack a feature, if predictions are missing; None if no row does.
             early: the number of rows, from the first, that were predicted before any label was known; they are not scored.
             baselines: predictions of simple baselines by name, if the score does not make them from the labels.
+            groups: the number of each row's group, if the settings sum by group.
         """
+        self._add_single()
         y, prediction, lower, upper = labels, outputs.predictions, outputs.lower, outputs.upper
         with np.errstate(all="ignore"):  # overflow gives an infinite loss, which is shown
             good: Array | None = None
@@ -126,7 +193,7 @@ class Score:
             if early:
                 good = (np.ones(len(y), dtype=bool) if good is None else good) & (np.arange(len(y)) >= early)
                 self.early += early
-            if predicted:
+            if predicted and self.settings.compare:
                 good = self._with_baselines(predicted, good)
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
@@ -134,7 +201,8 @@ class Score:
                 low, high = (None if side is None else side[piece] for side in (lower, upper))
                 said = {name: values[piece] for name, values in predicted.items()}
                 origin = self._about(y[piece], own)
-                self._score(ScoredRows(y[piece], prediction[piece], low, high, self.classes, origin, said), own)
+                rows = ScoredRows(y[piece], prediction[piece], low, high, self.classes, origin, said)
+                self._score(rows, own, None if groups is None else groups[piece])
 
     def _with_baselines(self, predicted: Mapping[str, Array], good: Array | None) -> Array:
         """The rows that can be scored and that every baseline predicts."""
@@ -143,7 +211,7 @@ class Score:
         self.early += int((good & ~comparable).sum())
         return comparable
 
-    def _score(self, rows: ScoredRows, good: Array | None) -> None:
+    def _score(self, rows: ScoredRows, good: Array | None, groups: Array | None) -> None:
         columns: dict[str, Array] = {}
         for metric in self.settings.metrics:
             columns.update(metric.columns(rows))
@@ -155,16 +223,23 @@ class Score:
             self._least = min(self._least, float(rows.y.min(initial=math.inf, where=counted)))
             self._largest = max(self._largest, float(rows.y.max(initial=-math.inf, where=counted)))
         self.scored += len(rows.y) if good is None else int(good.sum())
-        if good is None or good.all():
-            self._tracker.add(list(columns.values()))
-            return
-        self._tracker.add([np.where(good, column, 0.0) for column in columns.values()], good.astype(np.float64))
+        summed, count = [columns[name] for name in self._names[: len(columns)]], None
+        if good is not None and not good.all():
+            summed, count = [np.where(good, column, 0.0) for column in summed], good.astype(np.float64)
+        if isinstance(self._tracker, Tracker):
+            self._tracker.add(summed, count)
+        else:
+            assert groups is not None
+            self._tracker.add(groups, summed, 1.0 if count is None else count)
 
     def _begin(self, names: list[str]) -> None:
         settings = self.settings
         spreads = list(dict.fromkeys(name for metric in settings.metrics for name in metric.spreads))
         places = [names.index(name) for name in spreads]
         self._names = names + [f"spread of {name}" for name in spreads]
+        if settings.groups:
+            self._tracker = GroupSums(len(names))
+            return
         bounds = (settings.window, settings.fading, settings.points)
         self._tracker = Tracker(len(names), *bounds, self.rows, places, settings.unit)
 
@@ -174,12 +249,37 @@ class Score:
             self._origin = float(y[0 if good is None else good.argmax()])
         return self._origin or 0.0
 
-    def totals(self) -> dict[str, float]:
-        """Each metric over all rows so far; NaN while nothing is scored."""
+    def totals(self, groups: Array | None = None) -> dict[str, float]:
+        """Each metric over all rows so far, or over some groups of them; NaN while nothing is scored."""
+        self._add_single()
         if self._tracker is None:
             return {metric.name: math.nan for metric in self.settings.metrics}
         with np.errstate(all="ignore"):
-            return {name: float(values[0]) for name, values in self._values(self._tracker.totals()[None]).items()}
+            sums = self._tracker.totals() if isinstance(self._tracker, Tracker) else self._tracker.totals(groups)
+            return {name: float(values[0]) for name, values in self._values(sums[None]).items()}
+
+    def by_group(self) -> dict[str, Array]:
+        """The number of rows scored in each group, and each metric there, NaN without a row."""
+        self._add_single()
+        assert isinstance(self._tracker, GroupSums)
+        with np.errstate(all="ignore"):
+            return {"rows": self._tracker.sums[:, 0].astype(np.int64), **self._values(self._tracker.sums)}
+
+    def group_state(self, group: int) -> dict[str, float]:
+        """The sums of a group by name, for :meth:`restore_group`; empty without a row."""
+        self._add_single()
+        if not isinstance(self._tracker, GroupSums) or group >= len(self._tracker.sums):
+            return {}
+        return dict(zip(["rows", *self._names], self._tracker.sums[group].tolist(), strict=True))
+
+    def restore_group(self, group: int, state: Mapping[str, float]) -> None:
+        """Restores the sums of a group."""
+        if state:
+            if self._tracker is None:
+                self._begin([name for name in state if name != "rows"])
+            assert isinstance(self._tracker, GroupSums)
+            self._tracker.reserve(group + 1)
+            self._tracker.sums[group] = [state[name] for name in ("rows", *self._names)]
 
     def figures(self) -> dict[str, float | None]:
         """The totals, None in place of NaN; also None for the coverage if there are no intervals."""
@@ -200,7 +300,8 @@ class Score:
         """Arrays and plain values from which :meth:`restore` continues exactly, if the settings keep only totals."""
         plain = {name: getattr(self, name) for name in _PLAIN}
         with np.errstate(all="ignore"):
-            sums = {} if self._tracker is None else {f"sums/{name}": part for name, part in self._tracker.state().items()}
+            own = self._tracker.state() if isinstance(self._tracker, Tracker) else {}
+        sums = {f"sums/{name}": part for name, part in own.items()}
         beside = {} if self.baselines is None else self.baselines.state()
         return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
 
@@ -210,7 +311,7 @@ class Score:
             setattr(self, name, state[name])
         if self._names:
             self._begin([name for name in self._names if not name.startswith("spread of ")])
-            assert self._tracker is not None
+            assert isinstance(self._tracker, Tracker)
             self._tracker.restore({name: state[f"sums/{name}"] for name in ("rows", "total", "rest")})
         if self.baselines is not None:
             parts = {name.removeprefix("baselines/"): value for name, value in state.items()}
@@ -218,7 +319,7 @@ class Score:
 
     def finish(self) -> Measured:
         """All metrics at all points."""
-        if self._tracker is None:
+        if not isinstance(self._tracker, Tracker):
             raise ValueError("evaluate: there are no rows")
         if self._least <= self._largest:
             for metric in self.settings.metrics:

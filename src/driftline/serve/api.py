@@ -20,8 +20,8 @@ from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.problems import Problem
 from driftline.serve.requests import NAME, Requests, Row
-from driftline.serve.scores import Answer
 from driftline.serve.tokens import Tokens
+from driftline.serve.unit import Answer
 
 _log = logging.getLogger("driftline.serve")
 _ENCODER = json.JSONEncoder(allow_nan=False)

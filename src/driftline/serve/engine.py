@@ -17,9 +17,8 @@ from driftline.serve.limits import Limits
 from driftline.serve.models import Model, Told
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
-from driftline.serve.scores import Answer
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
-from driftline.serve.unit import Unit
+from driftline.serve.unit import Answer
 
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds of saving allowed between two groups
@@ -78,7 +77,7 @@ class Engine:
         self._untidy = True
         for snapshot in store.snapshots():
             try:
-                self._numbered[snapshot.model].add(Unit.from_bytes(snapshot.data))
+                self._numbered[snapshot.model].add(snapshot.data)
             except (ModelFileError, KeyError) as error:
                 raise StoreError(
                     f"the snapshot of model {snapshot.model}, key {snapshot.key!r} is damaged: {error}"
@@ -332,8 +331,8 @@ class Engine:
         end = time.monotonic() + seconds
         snapshots = []
         for place in self._dirty:
-            unit = self._numbered[place[0]].units[place[1]]
-            snapshots.append(Snapshot(*place, unit.place, unit.to_bytes()))
+            model, key = self._numbered[place[0]], place[1]
+            snapshots.append(Snapshot(*place, model.units[key].place, model.snapshot(key)))
             if time.monotonic() > end:
                 break
         rest = dict(islice(self._dirty.items(), len(snapshots), None))

@@ -7,22 +7,28 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.run import Run
 from driftline.delayed import Forecaster
+from driftline.evaluate.baselines import LastAndMean
+from driftline.evaluate.metrics import MAE, MSE, BaselineMSE, Coverage
+from driftline.evaluate.scores import Score, Settings
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import BatchTable, Row
-from driftline.serve.scores import Answer, ScoredLabel, Scores, summary
-from driftline.serve.unit import Unit, WaitingRow, finite_or_none
+from driftline.serve.unit import Answer, ScoredLabel, Unit, WaitingRow, finite_or_none
+from driftline.tables.inputs import Array
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
+_MEASURED = Settings.by_group([MSE(), MAE(), Coverage(), *map(BaselineMSE, LastAndMean.names)], compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class Model:
         self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
         self.base.to_bytes()  # refuses a model that cannot be saved
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
+        self.score = Score(_MEASURED)  # by unit
         self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
         self.labels = 0  # labels that came with an id
         self.learned = 0  # rows since the service started
@@ -64,9 +71,23 @@ class Model:
     def _new_unit(self, key: str) -> Unit:
         return Unit(key, self.base.clone(), self.config["level"])
 
-    def add(self, unit: Unit) -> None:
+    def snapshot(self, key: str) -> bytes:
+        """A unit and its score."""
+        unit = self.units[key]
+        return unit.to_bytes(self.score.group_state(unit.number))
+
+    def add(self, snapshot: bytes) -> None:
         """Adds a unit from a snapshot; call :meth:`order_ids` after the last one."""
-        self.units[unit.key] = unit
+        unit, sums = Unit.from_bytes(snapshot)
+        self.units.pop(unit.key, None)
+        self._join({unit.key: unit})
+        self.score.restore_group(unit.number, sums)
+
+    def _join(self, made: dict[str, Unit]) -> None:
+        """Adds new units."""
+        for unit in made.values():
+            unit.number = len(self.units)
+            self.units[unit.key] = unit
 
     def order_ids(self) -> None:
         """Restores the order of the waiting rows from the units."""
@@ -165,9 +186,9 @@ class Model:
             unit = self._unit(row.key, made)
             if unit.place < entry:
                 ticket, answer = self._asked(unit, row, index)
-                waiting = WaitingRow(ticket, row.digest(), answer, unit.scores.naive(), (entry, index))
+                waiting = WaitingRow(ticket, row.digest(), answer, unit.past.predict(), (entry, index))
                 found.append((row.id or "", unit, waiting))
-        self.units |= made
+        self._join(made)
         for id, unit in gone:
             del unit.waiting[id], self.ids[id]
             unit.dropped += 1
@@ -225,7 +246,7 @@ class Model:
                     if not isinstance(self.base, Forecaster):
                         ticket.told = False
                 raise
-        self.units |= made
+        self._join(made)
         self._settle(told, outcomes, entry, at)
         return told
 
@@ -237,10 +258,9 @@ class Model:
         run = unit.learn_table(block.names, block.X, block.y)
         if run is None:
             return None
-        first, self.learned = self.learned, self.learned + len(block)
-        self._touch(unit, entry)
-        self.alarms.extend((first, {"key": "", "row": row, "at": at}) for row in unit.scores.take_table(run, block.y, at))
-        self.recent.add(Chunk(first, unit.scores.rows - len(block), "", run, block.y))
+        baselines = dict(zip(LastAndMean.names, unit.past.run(block.y), strict=True))
+        self.score.add(run, block.y, baselines=baselines, groups=np.full(len(block), unit.number))
+        self._learned_rows(unit, run.errors, run, entry, at, block.y)
         return []
 
     def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
@@ -250,12 +270,19 @@ class Model:
             self.ids.pop(row.id, None)
         for key, of_unit in outcomes.items():
             unit = self.units[key]
-            first = unit.scores.rows
-            self._touch(unit, entry)
-            raised = unit.scores.take(of_unit, at)
-            self.alarms.extend((self.learned, {"key": key, "row": row, "at": at}) for row in raised)
-            self.recent.add(Chunk(self.learned, first, key, of_unit))
-            self.learned += len(of_unit)
+            for outcome in of_unit:
+                naive = unit.past.learn(outcome.y)
+                self.score.add_one((unit.number, outcome.y, *outcome.answer, *(outcome.naive or naive)))
+            self._learned_rows(unit, [outcome.y - outcome.answer[0] for outcome in of_unit], of_unit, entry, at)
+
+    def _learned_rows(
+        self, unit: Unit, errors: Any, scored: list[ScoredLabel] | Run, entry: int, at: float, y: Array | None = None
+    ) -> None:
+        """Watches the errors of a unit, and keeps its latest rows for the live page."""
+        self._touch(unit, entry)
+        self.alarms.extend((self.learned, {"key": unit.key, "row": row, "at": at}) for row in unit.watch(errors, at))
+        self.recent.add(Chunk(self.learned, unit.past.count - len(errors), unit.key, scored, y))
+        self.learned += len(errors)
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, Any, bytes]:
         y = row.y
@@ -319,14 +346,28 @@ class Model:
     def status(self, key: str | None = None) -> dict[str, Any]:
         """The answer of ``GET /v1/models/{name}``, for all keys or for one."""
         units = list(self.units.values()) if key is None else [self._known(key)]
-        scores: list[Scores] = [unit.scores for unit in units]
         memory = _memory(units[0].learner) if len(units) == 1 else None
         found = {
-            "name": self.name, **self.config, "since": self.since, **summary(scores),
+            "name": self.name, **self.config, "since": self.since, **self._summary(units),
             "waiting": sum(len(unit.waiting) for unit in units), "dropped": sum(unit.dropped for unit in units),
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
         }  # fmt: skip
         return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
+
+    def _summary(self, units: list[Unit]) -> dict[str, Any]:
+        """Rows, scores and alarms of some units; None for figures that are not known yet."""
+        totals = self.score.totals(np.array([unit.number for unit in units], dtype=np.int64))
+        known = {name: value if isfinite(value) else None for name, value in totals.items()}
+        latest = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
+        return {
+            "rows": sum(unit.past.count for unit in units),
+            "mse": known["mse"],
+            "mae": known["mae"],
+            "coverage": known["coverage"],
+            "baselines": {name: known[name] for name in LastAndMean.names},
+            "alarms": sum(unit.alarms for unit in units),
+            "last_alarm": None if latest is None else {"row": latest.last_alarm, "at": latest.last_alarm_at},
+        }
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         """Changes since an earlier count of learned rows: the count now, the status with the latest rows, and the alarms."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.serve.scores import ScoredLabel
-from driftline.serve.unit import finite_or_none
+from driftline.serve.unit import ScoredLabel, finite_or_none
 from driftline.tables.inputs import Array
 
 KEPT = 300  # rows that the page shows

@@ -11,18 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.levels import as_level
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.delayed import Forecaster, packed
-from driftline.serve.scores import Answer, Naive, Scores
+from driftline.evaluate.baselines import LastAndMean
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.inputs import Array, Table
 
 Features = dict[str, float | str] | list[float]
+Answer = tuple[float, float | None, float | None]  # the prediction and the interval ends, None until there are enough labels
+Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
 _KIND = "served"
+_PLAIN = ("key", "level", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
 _ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
 
 
@@ -45,21 +49,53 @@ class WaitingRow:
     asked: tuple[int, int]
 
 
+@dataclass(slots=True)
+class ScoredLabel:
+    """A label and its prediction.
+
+    Attributes:
+        answer: the prediction and its interval.
+        naive: the baselines' predictions; None if the row was not predicted earlier.
+        y: the label.
+    """
+
+    answer: Answer
+    naive: Naive | None
+    y: float
+
+
 class Unit:
-    """A learner, its waiting rows, and its scores. A plain model has one unit, a keyed one has one for each key.
+    """A learner, its waiting rows, and its alarm. A plain model has one unit, a keyed one has one for each key.
 
     Attributes:
         place: the last entry of the log that changed it.
+        number: its group in the score of the model.
+        past: the labels so far, as baselines.
+        last_alarm: the number of the label at which the alarm went off, from 1.
     """
 
-    __slots__ = ("_place", "dropped", "key", "learner", "level", "place", "scores", "waiting")
+    __slots__ = (
+        "_place", "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "level", "number", "past",
+        "place", "waiting",
+    )  # fmt: skip
 
     def __init__(self, key: str, learner: Learner | Forecaster, level: float) -> None:
         self.key, self.learner, self.level = key, learner, level
         self._place = as_level(level, "Unit")
         self.waiting: dict[str, WaitingRow] = {}
-        self.scores = Scores()
-        self.dropped = self.place = 0
+        self.past, self.alarm = LastAndMean(), Alarm()
+        self.last_alarm: int | None = None
+        self.last_alarm_at: float | None = None
+        self.dropped = self.place = self.number = self.alarms = 0
+
+    def watch(self, errors: Any, at: float) -> list[int]:
+        """Passes the errors of the latest labels to the alarm; returns the numbers of those that raised it, from 1."""
+        first = self.past.count - len(errors) + 1
+        raised = [first + int(index) for index in self.alarm.update_many(errors)]
+        if raised:
+            self.alarms += len(raised)
+            self.last_alarm, self.last_alarm_at = raised[-1], at
+        return raised
 
     @property
     def features(self) -> int:
@@ -131,8 +167,8 @@ class Unit:
 
     # Bytes.
 
-    def to_bytes(self) -> bytes:
-        """The unit in the format of a model file."""
+    def to_bytes(self, sums: dict[str, float]) -> bytes:
+        """The unit in the format of a model file, with its sums in the score of the model."""
         rows = list(self.waiting.values())
         tickets = [row.ticket for row in rows]
         heads, numbers = (tickets, np.empty(0)) if isinstance(self.learner, Forecaster) else packed.pack(tickets)
@@ -143,33 +179,35 @@ class Unit:
             "answers": codec.spell_infinities([[*row.answer, *map(_none_if_nan, row.naive)] for row in rows]),
             "asked": [row.asked for row in rows],
         }
-        scores = {name: _none_if_nan(value) for name, value in self.scores.plain().items()}
-        head = {"key": self.key, "level": self.level, "dropped": self.dropped, "place": self.place}
-        head["scores"] = codec.spell_infinities(scores)
+        head = {name: getattr(self, name) for name in _PLAIN} | {"sums": codec.spell_infinities(sums)}
+        alarm = self.alarm.__getstate__()
         arrays = {
             "learner": np.frombuffer(self.learner.to_bytes(), dtype=np.uint8),
             "waiting": packed.text_of(waiting),
             "numbers": numbers,
-            **self.scores.arrays(),
+            "past": np.array(self.past.state()),
+            **{f"alarm.{name}": array for name, array in alarm.items() if isinstance(array, np.ndarray)},
         }
         return model_file.to_bytes(Record(_KIND, head, arrays))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Unit:
-        """Restores the result of :meth:`to_bytes`; raises ModelFileError if it is invalid."""
-        unit: Unit = model_file.from_bytes(data)
+    def from_bytes(cls, data: bytes) -> tuple[Unit, dict[str, float]]:
+        """Restores the unit and the sums of :meth:`to_bytes`; raises ModelFileError if they are invalid."""
+        unit: tuple[Unit, dict[str, float]] = model_file.from_bytes(data)
         return unit
 
 
-def _read(record: Record) -> Unit:
+def _read(record: Record) -> tuple[Unit, dict[str, float]]:
     head, arrays = record.head, dict(record.arrays)
     learner = model_file.from_bytes(arrays["learner"].tobytes())
     unit = Unit(head["key"], learner, head["level"])
-    unit.dropped, unit.place = head["dropped"], head["place"]
-    plain = codec.read_infinities(head["scores"])
-    unit.scores = Scores.restored({**plain, "newest": _nan_if_none(plain["newest"])}, arrays)
+    for name in _PLAIN:
+        setattr(unit, name, head[name])
+    unit.past = LastAndMean(*arrays["past"].tolist())
+    alarm = {name.removeprefix("alarm."): array for name, array in arrays.items() if name.startswith("alarm.")}
+    unit.alarm.__setstate__({"false_every": unit.alarm.false_every, **alarm})
     unit.waiting = _read_waiting(packed.of_text(arrays["waiting"]), arrays["numbers"], isinstance(learner, Forecaster))
-    return unit
+    return unit, codec.read_infinities(head["sums"])
 
 
 def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict[str, WaitingRow]:
