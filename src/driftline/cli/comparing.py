@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.measures import Errors, Measure, WrongClasses
+from driftline.cli.measures import Errors, WrongClasses
 from driftline.cli.scoring import standing
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress, Table
@@ -31,7 +31,7 @@ class Competitor:
     name: str
     model: Learner
     follower: Follower
-    measure: Measure
+    measure: Errors
     score: Score
     seconds: float = 0.0
     failure: DataError | None = None
@@ -113,9 +113,10 @@ class ComparisonResult:
 def compare(source: str, options: Options, models: dict[str, Learner], *, delay: int, show: bool) -> ComparisonResult:
     """Lets learners predict and learn the same rows. A learner that refuses a row drops out."""
     rows = Rows(source, options)
-    measure = WrongClasses(delay) if options.task == CLASSIFY else Errors(delay)
+    measure = WrongClasses() if options.task == CLASSIFY else Errors()
     entries = [
-        Competitor(name, model, Follower(model, delay=delay), measure, measure.score()) for name, model in models.items()
+        Competitor(name, model, Follower(model, delay=delay), measure, measure.score(delay))
+        for name, model in models.items()
     ]
     first, done, losses = entries[0], 0, LossesByStretch(len(entries))
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():

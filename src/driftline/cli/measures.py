@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -19,82 +18,45 @@ from driftline.tables.inputs import Array
 Figures = dict[str, float | None]
 
 
-class Measure(ABC):
-    """Measures predictions.
-
-    Args:
-        delay: how many rows late labels arrive.
-    """
-
-    columns: ClassVar[tuple[str, ...]]  # columns of a table, in addition to the name and the time
-
-    def __init__(self, delay: int) -> None:
-        self.delay = delay
-
-    @abstractmethod
-    def score(self) -> Score:
-        """An empty score for one learner."""
-
-    @abstractmethod
-    def losses(self, run: Run, block: Block) -> Array:
-        """The loss of each row."""
-
-    @abstractmethod
-    def loss(self, own: Figures) -> float | None:
-        """The loss that ranks the learners."""
-
-    @abstractmethod
-    def mean_of(self, loss: float) -> float:
-        """The mean loss of a row, from the loss that ranks the learners."""
-
-    @abstractmethod
-    def cells(self, own: Figures) -> list[Any]:
-        """The figures of a learner under ``columns``."""
-
-    @abstractmethod
-    def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
-        """The simple baselines, each with its name and its figures under ``columns``."""
-
-
-class Errors(Measure):
+class Errors:
     """Root mean squared errors of numbers."""
 
-    columns = ("rmse", "mae", "r2", "rmse / last value's")
+    columns: tuple[str, ...] = ("rmse", "mae", "r2", "rmse / last value's")  # of a table, beside the name and the time
 
-    def score(self) -> Score:
-        """A score of numbers."""
-        return make_score(self.delay)
+    def score(self, delay: int) -> Score:
+        """An empty score for one learner whose labels come this many rows late."""
+        return make_score(delay)
 
     def losses(self, run: Run, block: Block) -> Array:
-        """Squared errors."""
+        """The loss of each row: its squared error."""
         return run.losses
 
     def loss(self, own: Figures) -> float | None:
-        """The root mean squared error."""
+        """The loss that ranks the learners."""
         return own["rmse"]
 
     def mean_of(self, loss: float) -> float:
-        """The mean squared error."""
+        """The mean loss of a row, from the loss that ranks the learners."""
         return loss**2
 
     def cells(self, own: Figures) -> list[Any]:
-        """Errors, R², and the error relative to that of the last value."""
+        """The figures of a learner under ``columns``: errors, R², and the error relative to that of the last value."""
         return [own["rmse"], own["mae"], _r2(own["r2"]), _ratio(own, "rmse")]
 
     def baselines(self, own: Figures) -> list[tuple[str, list[Any]]]:
-        """Last value, mean and season."""
+        """The simple baselines, each with its name and its figures under ``columns``."""
         keys = {kind.title: BASELINE_ERRORS[name] for name, kind in BASELINES.items()}
         return [(title, [own[key], None, None, _ratio(own, key)]) for title, key in keys.items()]
 
 
-class WrongClasses(Measure):
+class WrongClasses(Errors):
     """The share of classes that were predicted wrongly."""
 
     columns = ("accuracy", "error rate")
 
-    def score(self) -> Score:
+    def score(self, delay: int) -> Score:
         """A score of classes."""
-        return make_class_score(self.delay)
+        return make_class_score(delay)
 
     def losses(self, run: Run, block: Block) -> Array:
         """1 for a wrong class, 0 for a correct one, NaN without a class or a prediction."""

@@ -397,6 +397,14 @@ def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tu
     return tuple(found)
 
 
+def columns_of(metrics: Iterable[Metric], rows: ScoredRows) -> dict[str, Array]:
+    """The columns that metrics sum."""
+    columns: dict[str, Array] = {}
+    for metric in metrics:
+        columns.update(metric.columns(rows))
+    return columns
+
+
 def value_of(metric: Metric, rows: ScoredRows) -> float:
     """The metric over all rows."""
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
-from driftline.evaluate.metrics import BaselineRMSE, Metric, ScoredRows
+from driftline.evaluate.metrics import BaselineRMSE, Metric, ScoredRows, columns_of
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
@@ -212,9 +212,7 @@ class Score:
         return comparable
 
     def _score(self, rows: ScoredRows, good: Array | None, groups: Array | None) -> None:
-        columns: dict[str, Array] = {}
-        for metric in self.settings.metrics:
-            columns.update(metric.columns(rows))
+        columns = columns_of(self.settings.metrics, rows)
         if self._tracker is None:
             self._begin(list(columns))
         assert self._tracker is not None

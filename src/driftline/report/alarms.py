@@ -107,7 +107,7 @@ def _usual(facts: Facts, onset: int) -> float | None:
     buckets = int(np.searchsorted(facts.ends[1], onset)) // each * each
     if buckets < FEWEST_STRETCHES * each:
         return None
-    loss, counted = (facts.fine[name][:buckets].reshape(-1, each).sum(axis=1) for name in ("loss", "counted"))
+    loss, counted = (facts.fine[name][:buckets].reshape(-1, each).sum(axis=1) for name in ("squared", "counted"))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         errors = np.sqrt(loss / counted)
     return float(np.median(errors[np.isfinite(errors)])) if np.isfinite(errors).any() else None
@@ -140,7 +140,7 @@ def _season(facts: Facts) -> int:
 def _errors(facts: Facts, buckets: Array, each: int) -> Array:
     """Root mean squared errors of ``each`` neighbouring buckets, from each of them on."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        loss, counted = (np.cumsum(np.append(0.0, facts.fine[name][buckets])) for name in ("loss", "counted"))
+        loss, counted = (np.cumsum(np.append(0.0, facts.fine[name][buckets])) for name in ("squared", "counted"))
         found: Array = np.sqrt((loss[each:] - loss[:-each]) / (counted[each:] - counted[:-each]))
     return found
 
@@ -151,7 +151,7 @@ def _lately(facts: Facts, onset: int) -> float:
     inside = starts >= max(facts.log.rows - LATELY, onset)
     inside[-1] = True
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return float(np.sqrt(facts.fine["loss"][inside].sum() / facts.fine["counted"][inside].sum()))
+        return float(np.sqrt(facts.fine["squared"][inside].sum() / facts.fine["counted"][inside].sum()))
 
 
 def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, quiet: bool) -> str:

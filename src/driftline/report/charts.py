@@ -302,7 +302,7 @@ def coverage(facts: Facts) -> Chart:
     key, title = "coverage", "Calibration over time"
     if facts.coverage is None:
         return Chart(key, title, "", missing="There were no intervals to judge.")
-    inside, judged = facts.windows["inside"], facts.windows["judged"]
+    inside, judged = facts.windows["inside finite"], facts.windows["judged"]
     each = max(1, int(np.ceil(60 / max(facts.window, 1))))  # a share needs more rows than an error
     starts = np.arange(0, len(inside), each)
     inside, judged = np.add.reduceat(inside, starts), np.add.reduceat(judged, starts)

@@ -153,7 +153,7 @@ class Facts:
     @cached_property
     def losses(self) -> dict[str, Array]:
         """Summed squared errors by window, of the model and the baselines."""
-        found = {"model": self.windows["loss"]} | {name: self.windows[f"{name}_loss"] for name in baselines.BASELINES}
+        found = {"model": self.windows["squared"]} | {name: self.windows[f"squared {name}"] for name in baselines.BASELINES}
         return found if self._fixed is None else {**found, "fixed": self._fixed[1]}
 
     # The whole stream.
@@ -179,13 +179,13 @@ class Facts:
         rows = np.cumsum(self.fine["rows"][::-1])
         last = slice(-(int(np.searchsorted(rows, LATELY)) + 1), None)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            loss = self.fine["loss"][last].sum() / self.fine["counted"][last].sum()
+            loss = self.fine["squared"][last].sum() / self.fine["counted"][last].sum()
         return float(np.sqrt(loss)), int(self.fine["rows"][last].sum())
 
     @property
     def coverage(self) -> float | None:
         """The share of labels inside their intervals."""
-        return self.sums["inside"] / self.sums["judged"] if self.sums["judged"] else None
+        return self.sums["inside finite"] / self.sums["judged"] if self.sums["judged"] else None
 
     @cached_property
     def trajectory(self) -> Trajectory:

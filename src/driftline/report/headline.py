@@ -30,7 +30,7 @@ def headline(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
 
 def _error(facts: Facts) -> str:
     errors = facts.errors
-    if facts.sums["size"] == 0:
+    if facts.sums["absolute"] == 0:
         return "Every prediction was right."
     if errors["model"] == 0:
         return "The errors are too small to be squared, so there is nothing to compare."

@@ -193,7 +193,7 @@ def _tiles(facts: Facts) -> list[tuple[str, str, str]]:
     learner = facts.model_summary.get("learner", "the model")
     tiles = [(words.number(errors["model"]), f"root mean squared error of {learner}", "large errors count more")]
     if facts.sums["counted"]:
-        mean = facts.sums["size"] / facts.sums["counted"]
+        mean = facts.sums["absolute"] / facts.sums["counted"]
         tiles.append((words.number(mean), f"mean absolute error of {learner}", "all errors count equally"))
     season = facts.log.baselines.known[OneSeasonAgo.name]
     ago = f" ({words.count(season.rows_ago, 'row')} before)" if isinstance(season, OneSeasonAgo) else ""

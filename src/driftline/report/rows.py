@@ -9,10 +9,12 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import BASELINES, LastValue
+from driftline.evaluate.metrics import MAE, MSE, BaselineRMSE, Coverage, ScoredRows, columns_of
 from driftline.report.pyramid import MERGES, Merge
 from driftline.report.recent import COLUMNS
 from driftline.tables.inputs import Array
 
+MEASURED = (MSE(), *map(BaselineRMSE, BASELINES), MAE(), Coverage())
 PLACES = 40  # bins of the range from one interval width below to one above
 SUMS = (
     "rows",
@@ -22,14 +24,14 @@ SUMS = (
     "predicted",
     "y",
     "prediction",
-    "size",  # |error|
-    "loss",
-    *(f"{name}_loss" for name in BASELINES),
+    "squared",  # errors, and those of the baselines
+    *(BaselineRMSE(name).column for name in BASELINES),
+    "absolute",
+    "judged",  # rows with an interval and a label
+    "inside finite",
     "bounded",  # rows with a finite interval, once a label was known
     "lower",
     "upper",
-    "judged",  # rows with an interval and a label
-    "inside",
     "resets",
     "alarms",
 )
@@ -106,26 +108,23 @@ class RunRows:
 
     def items(self) -> dict[str, Array]:
         """The values of a bucket of one row, without the alarms."""
-        y, errors, labels, counted = self.y, self.errors, np.isfinite(self.y), self.counted
-        judged, (lower, upper) = self.bounded & counted, self.ends
+        y, labels, (lower, upper) = self.y, np.isfinite(self.y), self.ends
         shown = self.shown()
+        scored = ScoredRows(y, self.predictions, lower, upper, baselines=self.baselines)
         with np.errstate(over="ignore", invalid="ignore"):
+            measured = columns_of(MEASURED, scored)
             items = {
+                **{name: np.where(self.counted, column, 0.0) for name, column in measured.items()},
                 "rows": np.ones(len(y)),
                 "labels": labels.astype(np.float64),
-                "counted": counted.astype(np.float64),
+                "counted": self.counted.astype(np.float64),
                 "early": (~self.informed).astype(np.float64),
                 "predicted": self.predicted.astype(np.float64),
                 "y": np.where(labels, y, 0.0),
                 "prediction": np.where(self.predicted, self.predictions, 0.0),
-                "size": np.where(counted, np.abs(errors), 0.0),
-                "loss": np.where(counted, np.square(errors), 0.0),
-                **{f"{name}_loss": np.where(counted, np.square(y - said), 0.0) for name, said in self.baselines.items()},
                 "bounded": self.bounded.astype(np.float64),
                 "lower": np.where(self.bounded, lower, 0.0),
                 "upper": np.where(self.bounded, upper, 0.0),
-                "judged": judged.astype(np.float64),
-                "inside": (judged & (lower <= y) & (y <= upper)).astype(np.float64),
                 "resets": marks(self.run.resets, len(y)),
                 "y_low": shown[:, 1],
             }

@@ -29,7 +29,7 @@ def _shortest(value: float) -> float | int:
 def view(facts: Facts) -> dict[str, Any]:
     """Buckets and rows as plain values."""
     fine = facts.fine
-    losses = {"model": fine["loss"]} | {name: fine[f"{name}_loss"] for name in baselines.BASELINES}
+    losses = {"model": fine["squared"]} | {name: fine[f"squared {name}"] for name in baselines.BASELINES}
     if "fixed" in facts.losses:
         losses["fixed"] = _spread_out(facts)
     return {
@@ -41,7 +41,7 @@ def view(facts: Facts) -> dict[str, Any]:
         "counted": rounded(fine["counted"]),
         "losses": {name: rounded(loss) for name, loss in losses.items()},
         "judged": rounded(fine["judged"]),
-        "inside": rounded(fine["inside"]),
+        "inside": rounded(fine["inside finite"]),
         "sample": {name: rounded(fine["sample"][:, 1 + n]) for n, name in enumerate(SAMPLED[1:])},
         "raw": [_as_rows(facts, segment) for segment in _segments(facts)],
     }
