@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from driftline.report import svg, words
+from driftline.report.charts import Chart, Line
 from driftline.report.key_log import KeyFacts, KeyLog
 from driftline.report.page import filled
 from driftline.storage import atomic
@@ -16,7 +18,6 @@ from driftline.tables.inputs import Array
 
 LISTED = 1000  # keys in the table
 SHOWN = 60  # keys that get a section
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 380, 170, 52, 8, 8, 22
 
 
 def write_key_page(
@@ -68,42 +69,12 @@ def headline(facts: Sequence[KeyFacts]) -> list[str]:
 
 
 def _pictures(history: dict[str, Array]) -> list[tuple[str, str]]:
-    rows, alarms = history["row"], history["alarms"]
-    return [
-        ("Error (RMSE)", _picture(rows, [("model", history["rmse"])], alarms, "Error by row of the key", floor=0.0)),
-        (
-            "Label (grey) and prediction (blue)",
-            _picture(
-                rows,
-                [("target", history["label"]), ("model", history["prediction"])],
-                alarms,
-                "Mean label and mean prediction by row of the key",
-            ),
-        ),
+    """Charts over the rows of a key, from its first one, with its alarms."""
+    rows, marks = np.append(0.0, history["row"]), {"alarms": history["alarms"]}
+    values = {name: np.append(np.nan, history[name]) for name in ("rmse", "label", "prediction")}
+    both = (Line("label", values["label"], "target"), Line("prediction", values["prediction"], "model"))
+    charts = [
+        Chart("error", "Error (RMSE)", "By row of the key.", x=rows, lines=(Line("", values["rmse"], "model"),), level=0.0),
+        Chart("values", "Mean label and mean prediction", "By row of the key.", x=rows, lines=both),
     ]
-
-
-def _picture(rows: Array, lines: list[tuple[str, Array]], alarms: Array, label: str, floor: float | None = None) -> str:
-    """Lines over the rows of a key, and its alarms."""
-    values = np.concatenate([line for _, line in lines])
-    values = values[np.isfinite(values)]
-    if not len(values):
-        return ""
-    low, high = float(values.min()) if floor is None else floor, float(values.max())
-    high = high if high > low else low + 1.0
-    across = (WIDTH - LEFT - RIGHT) / float(rows[-1])
-    bottom = HEIGHT - BOTTOM
-    up = (bottom - TOP) / (high - low)
-    parts = []
-    for value in (low, high):
-        at = bottom - (value - low) * up
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{at:.1f}" y2="{at:.1f}"/>')
-        parts.append(f'<text class="tick" text-anchor="end" x="{LEFT - 5}" y="{at + 4:.1f}">{words.number(value, 3)}</text>')
-    parts += [
-        f'<line class="mark alarms" x1="{LEFT + at * across:.1f}" x2="{LEFT + at * across:.1f}" y1="{TOP}" y2="{bottom}"/>'
-        for at in alarms
-    ]
-    parts += [svg.polyline(LEFT + rows * across, bottom - (line - low) * up, role) for role, line in lines]
-    parts.append(f'<text class="tick" x="{LEFT}" y="{HEIGHT - 6}">row 0</text>')
-    parts.append(f'<text class="tick" text-anchor="end" x="{WIDTH - RIGHT}" y="{HEIGHT - 6}">{rows[-1]:,.0f}</text>')
-    return f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    return [(spec.title, svg.chart(replace(spec, marks=marks), False, svg.SMALL)) for spec in charts]

@@ -14,6 +14,7 @@ from driftline.report.charts import Chart, Line, limits, shown_at_first
 from driftline.tables.inputs import Array
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 760, 280, 64, 26, 10
+SMALL = (380, 170)  # the size of a chart that stands beside another one
 
 
 def _scale(low: float, high: float, start: float, stop: float) -> tuple[float, float]:
@@ -64,50 +65,53 @@ def bars(counts: Sequence[int], inside: range, label: str) -> str:
     return f'<svg class="bars" viewBox="0 0 {WIDTH} 160" role="img" aria-label="{escape(label)}">{drawn}{edges}</svg>'
 
 
-def chart(spec: Chart, date: bool) -> str:
+def chart(spec: Chart, date: bool, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
     """A chart with its axes and names, or its small panels, for a page without a script."""
     ends = limits(spec)
     if ends is None:
         return ""
     if not spec.apart:
-        return _panel(spec, date, *ends)
-    panels = (_panel(replace(spec, lines=(replace(line, role="model", dashed=False),)), date, *ends) for line in spec.lines)
+        return _panel(spec, date, *ends, size)
+    alone = (replace(spec, lines=(replace(line, role="model", dashed=False),)) for line in spec.lines)
+    panels = (_panel(one, date, *ends, size) for one in alone)
     return f'<div class="panels">{"".join(f"<div>{panel}</div>" for panel in panels)}</div>'
 
 
-def _panel(spec: Chart, date: bool, low: float, high: float) -> str:
+def _panel(spec: Chart, date: bool, low: float, high: float, size: tuple[int, int]) -> str:
+    width, height = size
+    bottom = height - BOTTOM
     shift = np.log10 if spec.log else np.asarray
-    across = _scale(float(spec.x[0]), float(spec.x[-1]), LEFT, WIDTH - 8.0)
-    up = _scale(float(shift(low)), float(shift(high)), HEIGHT - BOTTOM, TOP)
+    across = _scale(float(spec.x[0]), float(spec.x[-1]), LEFT, width - 8.0)
+    up = _scale(float(shift(low)), float(shift(high)), bottom, TOP)
     x = spec.x * across[0] + across[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         heights = [np.where(np.isfinite(line.values), shift(line.values), np.nan) * up[0] + up[1] for line in spec.lines]
-    heights = [np.clip(height, 0, HEIGHT - BOTTOM) for height in heights]
+    heights = [np.clip(each, 0, bottom) for each in heights]
     parts = [_area(x, heights[upper], heights[lower], role) for upper, lower, role in spec.bands]
     parts += [
-        f'<line class="mark {kind}" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+        f'<line class="mark {kind}" x1="{at:.1f}" x2="{at:.1f}" y1="{TOP}" y2="{bottom}"/>'
         for kind, places in spec.marks.items()
         for at in places * across[0] + across[1]
     ]
-    for line, height in zip(spec.lines, heights, strict=True):
+    for line, each in zip(spec.lines, heights, strict=True):
         if line.hidden:
             continue
-        parts.append(polyline(x, height, line.role, (" dashed" if line.dashed else "") + (" faint" if line.faint else "")))
+        parts.append(polyline(x, each, line.role, (" dashed" if line.dashed else "") + (" faint" if line.faint else "")))
     ticks = np.logspace(math.log10(low), math.log10(high), 4) if spec.log and low > 0 else np.linspace(low, high, 5)
     for tick in ticks if high > low else [low]:
         at = float(shift(tick)) * up[0] + up[1]
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - 8}" y1="{at:.1f}" y2="{at:.1f}"/>')
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{width - 8}" y1="{at:.1f}" y2="{at:.1f}"/>')
         parts.append(
             f'<text class="tick" text-anchor="end" x="{LEFT - 6}" y="{at + 4:.1f}">{words.number(float(tick), 3)}</text>'
         )
-    parts += _dates(spec, across, date)
+    parts += _dates(spec, across, date, height)
     names = "".join(
         f'<span class="key"><i class="swatch {line.role}{_kind(line)}"></i>{escape(line.label)}</span>'
         for line in shown_at_first(spec)
         if line.label
     )
     label = escape(f"{spec.title}. {spec.about}")
-    picture = f'<svg class="static" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
+    picture = f'<svg class="static" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
     return f'{picture}<p class="keys">{names}</p>'
 
 
@@ -123,13 +127,13 @@ def _area(x: Array, upper: Array, lower: Array, role: str) -> str:
     return f'<polygon class="area {role}" points="{there} {back}"/>'
 
 
-def _dates(spec: Chart, across: tuple[float, float], date: bool) -> list[str]:
+def _dates(spec: Chart, across: tuple[float, float], date: bool, height: int) -> list[str]:
     first, last = float(spec.x[0]), float(spec.x[-1])
     found = []
     for place, anchor in ((first, "start"), ((first + last) / 2, "middle"), (last, "end")):
         text = words.date(place, last - first) if date else words.number(place, 6)
         at = place * across[0] + across[1]
-        found.append(f'<text class="tick" text-anchor="{anchor}" x="{at:.1f}" y="{HEIGHT - 6}">{text}</text>')
+        found.append(f'<text class="tick" text-anchor="{anchor}" x="{at:.1f}" y="{height - 6}">{text}</text>')
         if first == last:
             break
     return found
