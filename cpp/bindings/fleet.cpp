@@ -134,8 +134,7 @@ template <class Model> nb::object summary(Held<Model>& self, Index count) {
     return table;
 }
 
-// Writes 1 to `done` when the slots are gone; no interrupt can come between the two.
-template <class Model> void drop(Held<Model>& self, Indices slots, Index count, bool close, OutIndices done) {
+template <class Model> void drop(Held<Model>& self, Indices slots, Index count, bool close) {
     InUse use(self);
     FleetModel<Model>& fleet = *self.model;
     require_models(fleet, count);
@@ -144,7 +143,6 @@ template <class Model> void drop(Held<Model>& self, Indices slots, Index count, 
         if (listed[i] < (i ? listed[i - 1] + 1 : 0) || listed[i] >= count)
             throw nb::index_error("the slots are not in ascending order, or out of range");
     close ? fleet.remove(listed, count) : fleet.clear(listed);
-    done.data()[0] = 1;
 }
 
 // Marks the errors that raise an alarm; the alarm of a slot starts with its first error.
@@ -204,7 +202,7 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
         .def("weights", &weights<T, Model>, arg("count"))
         .def("counts", &counts<Model>, arg("count"))
         .def("summary", &summary<Model>, arg("count"))
-        .def("drop", &drop<Model>, arg("slots"), arg("count"), arg("close"), arg("done"),
+        .def("drop", &drop<Model>, arg("slots"), arg("count"), arg("close"),
              "Resets slots, or removes them from the first `count` and closes the gaps.")
         .def(
             "reserve",

@@ -1,7 +1,8 @@
-// driftline._core.Guard, Claim, Transaction and Closure.
+// driftline._core.Guard, Claim, Change, Undo and Closure.
 #include "guard.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <mutex>
 #include <vector>
 
@@ -10,6 +11,83 @@
 
 namespace driftline::bindings {
 namespace {
+
+// Ctrl-C during a change in the main thread, where Python handles signals: the handler below only notes it, and the handler
+// from before gets it when the change is over, or at a point where it may stop the call.
+class Interrupts {
+  public:
+    static void set_main_thread(unsigned long thread) { main_thread = thread; }
+    static bool is_main_thread() { return PyThread_get_thread_ident() == main_thread; }
+
+    static void defer() {
+        if (changes++ == 0)
+            replace();
+    }
+    static void resume() {
+        if (--changes == 0)
+            put_back();
+    }
+    // Raises what Python's handler of an interrupt so far raises.
+    static void heed() {
+        if (noted && changes > 0 && is_main_thread()) {
+            put_back();
+            const bool failed = PyErr_CheckSignals() != 0;
+            replace();
+            if (failed)
+                throw nb::python_error();
+        }
+    }
+    // While a function of the user's runs, which may raise an exception anyway.
+    static int suspend() {
+        if (!is_main_thread())
+            return 0;
+        const int held = std::exchange(changes, 0);
+        if (held > 0)
+            put_back();
+        return held;
+    }
+    static void unsuspend(int held) {
+        if (held == 0)
+            return;
+        changes = held;
+        replace();
+    }
+
+  private:
+    static void note(int) { noted = 1; }
+#ifdef _WIN32
+    using Handler = void (*)(int);
+    static void replace() {
+        before = std::signal(SIGINT, note);
+        if (before == SIG_DFL || before == SIG_IGN)
+            std::signal(SIGINT, before);
+    }
+    static bool is_replaced() { return before != SIG_DFL && before != SIG_IGN; }
+    static void restore() { std::signal(SIGINT, before); }
+    static inline Handler before = SIG_DFL;
+#else
+    static void replace() {
+        struct sigaction own = {};
+        own.sa_handler = note;
+        sigaction(SIGINT, &own, &before);
+        if (!is_replaced())
+            restore();
+    }
+    static bool is_replaced() { return before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN; }
+    static void restore() { sigaction(SIGINT, &before, nullptr); }
+    static inline struct sigaction before = {};
+#endif
+    static void put_back() {
+        if (is_replaced())
+            restore();
+        if (std::exchange(noted, 0))
+            std::raise(SIGINT);
+    }
+
+    static inline unsigned long main_thread = 0;
+    static inline int changes = 0; // under way in the main thread
+    static inline volatile std::sig_atomic_t noted = 0;
+};
 
 class Claim;
 
@@ -53,73 +131,91 @@ class Claim {
     std::shared_ptr<Guard> guard_; // null once released
 };
 
-class Transaction : public Claim {
+class Change : public Claim {
   public:
-    Transaction(std::shared_ptr<Guard> guard, nb::object learner)
-        : Claim(std::move(guard), true), before_(learner.attr("__getstate__")()), learner_(std::move(learner)) {}
-    ~Transaction() override {
+    Change(std::shared_ptr<Guard> guard, bool only) : Claim(std::move(guard), only), defers_(Interrupts::is_main_thread()) {
+        if (!defers_)
+            return;
+        Interrupts::defer();
+        if (PyErr_CheckSignals() == 0) // of an interrupt from before
+            return;
+        release();
+        throw nb::python_error();
+    }
+    ~Change() override { release(); }
+    void end(bool) override {
+        const bool deferred = defers_;
+        release();
+        if (deferred && PyErr_CheckSignals() != 0)
+            throw nb::python_error();
+    }
+
+  protected:
+    void release() {
+        close();
+        if (std::exchange(defers_, false))
+            Interrupts::resume();
+    }
+
+  private:
+    bool defers_;
+};
+
+class Undo : public Change {
+  public:
+    Undo(std::shared_ptr<Guard> guard, nb::object learner, bool only)
+        : Change(std::move(guard), only), before_(learner.attr("__getstate__")()), learner_(std::move(learner)) {}
+    ~Undo() override {
         if (!is_open())
             return;
         nb::error_scope keep; // the error that ended the block, if any
         try {
-            roll_back();
+            learner_.attr("_roll_back")(before_);
         } catch (nb::python_error& error) {
             error.discard_as_unraisable("driftline: a learner is restored");
         }
     }
     void end(bool failed) override {
-        if (failed && is_open())
-            roll_back();
-        close();
+        if (failed && is_open()) {
+            try {
+                learner_.attr("_roll_back")(before_);
+            } catch (...) {
+                release();
+                throw;
+            }
+        }
+        Change::end(failed);
     }
     nb::object before() const { return before_; }
 
   private:
-    // An interrupt waits until the learner is restored.
-    void roll_back() {
-        constexpr int most = 100;
-        bool interrupted = false;
-        for (int tries = 0;; ++tries) {
-            try {
-                learner_.attr("_roll_back")(before_);
-                break;
-            } catch (nb::python_error& error) {
-                interrupted = error.matches(PyExc_KeyboardInterrupt);
-                if (!interrupted || tries == most) {
-                    close();
-                    throw;
-                }
-            }
-        }
-        close();
-        if (interrupted) {
-            PyErr_SetNone(PyExc_KeyboardInterrupt);
-            throw nb::python_error();
-        }
-    }
-
     nb::object before_, learner_;
 };
 
 class Closure : public Claim {
   public:
-    explicit Closure(std::shared_ptr<Guard> guard) : Claim(guard, false), closed_(std::move(guard)) {
+    explicit Closure(std::shared_ptr<Guard> guard)
+        : Claim(guard, false), closed_(std::move(guard)), held_(Interrupts::suspend()) {
         closed_->set_closed(true);
     }
     ~Closure() override { end(false); }
     void end(bool) override {
-        if (is_open())
-            closed_->set_closed(false);
+        if (!is_open())
+            return;
+        Interrupts::unsuspend(held_);
+        closed_->set_closed(false);
         close();
     }
 
   private:
     std::shared_ptr<Guard> closed_;
+    int held_; // changes under way
 };
 
 // In the child of a fork: rolls back what other threads of the parent had begun, and ends their claims.
 void end_orphans() {
     OpenClaims& open = open_claims();
+    Interrupts::set_main_thread(PyThread_get_thread_ident());
     new (&open.mutex) std::mutex; // the parent may have forked while another thread held it
     std::vector<Claim*> orphans;
     std::copy_if(open.claims.begin(), open.claims.end(), std::back_inserter(orphans),
@@ -141,12 +237,16 @@ void bind_guard(nb::module_& m) {
             nb::rv_policy::take_ownership, arg("only") = false,
             "A context manager that keeps other threads out; with `only`, also other calls of this thread.")
         .def(
-            "transaction",
-            [](std::shared_ptr<Guard> self, nb::object learner) {
-                return new Transaction(std::move(self), std::move(learner));
+            "change", [](std::shared_ptr<Guard> self, bool only) -> Claim* { return new Change(std::move(self), only); },
+            nb::rv_policy::take_ownership, arg("only") = false,
+            "A claim that Ctrl-C does not stop: it is raised when the block is over, or by ``heed_interrupt``.")
+        .def(
+            "undo",
+            [](std::shared_ptr<Guard> self, nb::object model, bool only) {
+                return new Undo(std::move(self), std::move(model), only);
             },
-            nb::rv_policy::take_ownership, arg("learner"),
-            "A context manager that keeps every other call out, and restores the learner if its block raises.")
+            nb::rv_policy::take_ownership, arg("model"), arg("only") = false,
+            "A change that restores the model if its block raises an error.")
         .def(
             "closure", [](std::shared_ptr<Guard> self) -> Claim* { return new Closure(std::move(self)); },
             nb::rv_policy::take_ownership,
@@ -158,9 +258,13 @@ void bind_guard(nb::module_& m) {
             "__exit__", [](Claim& self, nb::handle kind, nb::handle, nb::handle) { self.end(!kind.is_none()); },
             arg("kind").none(), arg("error").none(), arg("traceback").none(),
             nb::sig("def __exit__(self, kind: object, error: object, traceback: object) -> None"));
-    nb::class_<Transaction, Claim>(m, "Transaction")
-        .def_prop_ro("before", &Transaction::before, nb::for_getter(nb::sig("def before(self, /) -> typing.Any")),
-                     "The learner's state when the block began.");
+    nb::class_<Undo, Claim>(m, "Undo").def_prop_ro("before", &Undo::before,
+                                                   nb::for_getter(nb::sig("def before(self, /) -> typing.Any")),
+                                                   "The model's state when the block began.");
+    m.def("heed_interrupt", &Interrupts::heed,
+          "Raises the interrupt that a change has deferred, if there is one: the change is undone or leaves rows learned.");
+    nb::object main = nb::module_::import_("threading").attr("main_thread")();
+    Interrupts::set_main_thread(nb::cast<unsigned long>(main.attr("ident")));
     nb::object after_fork = nb::cpp_function(&end_orphans);
     if (nb::module_ os = nb::module_::import_("os"); nb::hasattr(os, "register_at_fork"))
         os.attr("register_at_fork")(nb::arg("after_in_child") = after_fork);

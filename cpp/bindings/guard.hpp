@@ -1,7 +1,7 @@
-// One thread at a time. A learner has a Guard, which its core shares. A Claim holds it for as long as the claim lives; a
-// Transaction is a claim that restores the learner if its block raises, and a Closure one that refuses every call, while a
-// function of the user's runs. They also release in their destructor, so that an interrupt between any two lines of Python
-// cannot leave a model claimed.
+// One thread at a time. A learner has a Guard, which its core shares. A Claim holds it for as long as the claim lives. A
+// Change is a claim that Ctrl-C does not stop, an Undo a change that restores the learner if its block raises, and a Closure
+// a claim that refuses every call, while a function of the user's runs. They also release in their destructor, so that no
+// exception between two lines of Python can leave a model claimed.
 #pragma once
 
 #include <atomic>

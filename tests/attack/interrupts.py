@@ -1,5 +1,6 @@
-"""Interrupts calls at every line of driftline's code, and between opcodes, for every learner and for nested learners."""
+"""Sends SIGINT at every line of driftline's code, and between opcodes, for every learner and for nested learners."""
 
+import signal
 import time
 
 import numpy as np
@@ -23,6 +24,7 @@ _MODELS = {
 
 def attack(seconds, seed):
     """Interrupts pairs of learner and call in random order until the time is up; at least one pair."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
     until, rng = time.monotonic() + seconds, np.random.default_rng(seed)
     pairs = [(name, call) for name in _MODELS for call in (*CALLS, *ROW_CALLS)]
     calls = places = 0

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import os
+import signal
 import sys
 import threading
 
@@ -71,14 +72,14 @@ def traced(call, act, wanted):
 
 
 def interrupted_at(place, call, event="line"):
-    """Makes a call, and interrupts it before the given line or opcode of driftline; returns whether that was reached."""
+    """Makes a call, and sends SIGINT before the given line or opcode of driftline; returns whether that was reached."""
     count = 0
 
     def interrupt(_):
         nonlocal count
         count += 1
         if count == place + 1:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
 
     with contextlib.suppress(KeyboardInterrupt):
         traced(call, interrupt, event)
@@ -94,6 +95,7 @@ def landmarks(call):
     return sorted({*first.values(), *last.values()})
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("name", MODELS)
 def test_an_interrupt_at_any_line_leaves_the_model_consistent_and_unlocked(name, call):
@@ -124,6 +126,44 @@ def interrupt_everywhere(model, call, y, event="line", every=1):
             place += every
     assert same(model.__getstate__(), after)
     return place
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_a_handler_of_the_users_is_called_once_and_after_the_change():
+    model, called = dl.Network([dl.RLS(), dl.LMS()]), []
+    model.run(ROWS, LABELS)
+    signal.signal(signal.SIGINT, lambda *_: called.append(model.learners_[1].n_seen_))
+    count = 0
+
+    def interrupt(_):
+        nonlocal count
+        count += 1
+        if count == 5:
+            signal.raise_signal(signal.SIGINT)
+
+    traced(lambda: model.learn_one(ROWS[0], LABELS[0]), interrupt, "line")
+    assert called == [13]
+    signal.raise_signal(signal.SIGINT)
+    assert called == [13, 13]
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
+def test_an_interrupt_stops_a_function_of_the_users_at_once():
+    reached = []
+
+    def factor(t):
+        if t == 20:
+            signal.raise_signal(signal.SIGINT)
+        reached.append(t)
+        return 0.9
+
+    model = dl.RLS(forgetting=factor)
+    model.run(ROWS, LABELS)
+    before = model.__getstate__()
+    with pytest.raises(KeyboardInterrupt):
+        model.run(ROWS, LABELS)
+    assert 20 not in reached
+    assert same(model.__getstate__(), before)
 
 
 class Waits:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import takewhile, tee
-from operator import call, is_
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from driftline._core import Outputs, SparseRows, Status, Transaction
+from driftline._core import Outputs, SparseRows, Status
 from driftline.base import encoding, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
@@ -126,12 +124,16 @@ def kept_row(_: Learner, x: Any, row: Any, names: list[Name] | None) -> Any:
 
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
-    if _tell_known(learner, ticket, y, sample_weight):
-        return
-    where = f"{type(learner).__name__}.tell"
+    with learner._guard.change():
+        if not _tell_known(learner, ticket, y, sample_weight):
+            _tell_any(learner, ticket, y, sample_weight, f"{type(learner).__name__}.tell")
+        ticket.told = True
+
+
+def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None, where: str) -> None:
     tickets.check_ticket(learner, ticket, where)
     learner._mark()
-    inner, updated, told = ticket, None, partial(setattr, ticket, "told", True)
+    inner, updated = ticket, None
     if isinstance(ticket.x, tickets.ByColumns):
         x, updated, _ = encoding.enter(learner, ticket.x.cells, where, grow=True)
         inner = tickets.with_row(ticket.x.ticket, x)
@@ -142,30 +144,18 @@ def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> 
         inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     if isinstance(checked, _Skipped):
-        _pass_over(learner, checked, told)
+        _pass_over(learner, checked)
+        return
+    if checked is None:
         return
     core = learner._core
-    if checked is None:
-        told()
+    known = core is not None and (updated is None or learner._fits(checked.row))
+    if core is not None and known and _step(learner, checked.batch, partial(core.tell, inner)):
+        learner._columns = learner._columns if updated is None else updated
         return
-    if core is not None and (updated is None or learner._fits(checked.row)):
-        then = [told] if updated is None else [partial(setattr, learner, "_columns", updated), told]
-        if _step(learner, checked.batch, partial(core.tell, inner), then=then):
-            return
-    with learner._guard.transaction(learner) as transaction:
-        _absorb(learner, checked, updated, transaction.before, copy.copy(inner))  # parts may be told before one refuses
+    with learner._guard.undo(learner) as undo:
+        _absorb(learner, checked, updated, undo.before, copy.copy(inner))  # parts may be told before one refuses
         stability.warn_of_memory(learner)
-        _end(transaction, told)
-
-
-def _end(transaction: Transaction, *more: Callable[[], None]) -> None:
-    """Ends a transaction that succeeded, and makes more native calls."""
-    _uninterrupted(partial(transaction.__exit__, None, None, None), *more)
-
-
-def _uninterrupted(*calls: Callable[[], None]) -> None:
-    """Makes native calls. Python handles interrupts between its own instructions, and executes none between these calls."""
-    list(map(call, calls))
 
 
 def _finish(learner: Learner, before: dict[str, Any], skipped: int, updated: Columns | None) -> None:
@@ -187,7 +177,7 @@ def _widened(learner: Learner, x: Any) -> Any:
 
 
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
-    """Like tell, for a learner nested in another, as part of the outer transaction."""
+    """Like tell, for a learner nested in another, within the undo of the outer one."""
     checked = _checked_row(learner, _widened(learner, ticket.x), y, weight, where)
     if isinstance(checked, _Skipped):
         _keep_place(learner, checked)
@@ -239,19 +229,17 @@ def _is_left_out(learner: Learner, whole: bool, label: Any) -> bool:
     return not whole or (bool(np.isnan(label).any()) and missing.skips_labels(learner.missing))
 
 
-def _pass_over(learner: Learner, skipped: _Skipped, *more: Callable[[], None]) -> None:
-    """Skips a row, and makes more native calls, completely or not at all."""
-    counting = partial(setattr, learner, "_skipped", learner._skipped + 1)
+def _pass_over(learner: Learner, skipped: _Skipped) -> None:
+    """Skips a row, completely or not at all."""
     if learner._core is None or not learner._looks_back:
-        _uninterrupted(counting, *more)
+        learner._skipped += 1
         return
-    with learner._guard.transaction(learner) as transaction:
+    with learner._guard.undo(learner):
         _keep_place(learner, skipped)
-        _end(transaction, *more)
 
 
 def _keep_place(learner: Learner, skipped: _Skipped) -> None:
-    """Skips a row, as part of an outer transaction."""
+    """Skips a row, within an outer undo."""
     if learner._core is not None and learner._looks_back:
         row, label = skipped.row, np.array([skipped.label])
         known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
@@ -261,9 +249,12 @@ def _keep_place(learner: Learner, skipped: _Skipped) -> None:
 
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
     """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
-    if status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
-        return
-    where = f"{type(learner).__name__}.learn_one"
+    with learner._guard.change():
+        if status is not Status.UNREAD or not _learn_known(learner, x, y, sample_weight):
+            _learn_any(learner, x, y, sample_weight, status, f"{type(learner).__name__}.learn_one")
+
+
+def _learn_any(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status, where: str) -> None:
     entered = encoding.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, entered.x, y, sample_weight, where)
     if isinstance(checked, _Skipped):
@@ -272,26 +263,26 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
     if checked is None:
         return
     core, updated = learner._core, entered.columns
-    if core is not None and learner._fits(checked.row):
-        then = [] if updated is None else [partial(setattr, learner, "_columns", updated)]
-        if _step(learner, checked.batch, partial(core.learn, checked.row), status, then):
-            return
-    with learner._guard.transaction(learner) as transaction:
-        _absorb(learner, checked, updated, transaction.before, _asked_first(learner, x, entered, checked, where))
+    known = core is not None and learner._fits(checked.row)
+    if core is not None and known and _step(learner, checked.batch, partial(core.learn, checked.row), status):
+        learner._columns = learner._columns if updated is None else updated
+        return
+    with learner._guard.undo(learner) as undo:
+        _absorb(learner, checked, updated, undo.before, _asked_first(learner, x, entered, checked, where))
         stability.warn_of_memory(learner)
 
 
 def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) -> bool:
     """Learns a row that brings nothing new to the columns. Returns False, with nothing changed, for any other row."""
-    if learner._columns is None:
+    row = encoding.known_row(learner, x, learned=True)
+    if row is None:
         return False
-    with learner._guard.claim():  # so that no second thread learns a row between the reading and the step
-        row = encoding.known_row(learner, x, learned=True)
-        if row is None:
-            return False
-        core: Any = learner._core
-        learning = learner._columns.plan(learner._largest).learning(row)
-        return _stepped(core, partial(core.learn, row), y, sample_weight, [learning]) is Status.DONE
+    core, columns = cast("Any", learner._core), cast("Columns", learner._columns)
+    learn_columns = columns.plan(learner._largest).learning(row)
+    if core.learn(row, y, sample_weight) is not Status.DONE:
+        return False
+    learn_columns()
+    return True
 
 
 def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> bool:
@@ -300,18 +291,19 @@ def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | No
     x = ticket.x if isinstance(ticket, Ticket) and not ticket.told else None
     if core is None or learner._columns is None or not isinstance(x, tickets.ByColumns):
         return False
-    with learner._guard.claim():
-        plan = learner._columns.plan(learner._largest)
-        row = plan.of_mapping(x.cells.items(), True)
-        if row is None:
-            return False
-        then: list[Callable[[], None]] = [plan.learning(row), partial(setattr, ticket, "told", True)]
-        inner = tickets.with_row(x.ticket, np.array(row))
-        return _stepped(core, partial(core.tell, inner), y, sample_weight, then) is Status.DONE
+    plan = learner._columns.plan(learner._largest)
+    row = plan.of_mapping(x.cells.items(), True)
+    if row is None:
+        return False
+    learn_columns = plan.learning(row)
+    if core.tell(tickets.with_row(x.ticket, np.array(row)), y, sample_weight) is not Status.DONE:
+        return False
+    learn_columns()
+    return True
 
 
 def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: str, number: int, resets: Array) -> None:
-    """Like learn, inside a transaction, for row ``number`` of a table. Records a reset in ``resets``."""
+    """Like learn, within an undo, for row ``number`` of a table. Records a reset in ``resets``."""
     entered = encoding.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, entered.x, y, weight, where, number)
     if isinstance(checked, _Skipped):
@@ -354,39 +346,18 @@ def _absorb(
 
 
 def _step(
-    learner: Learner,
-    batch: Batch,
-    take: Callable[..., Status],
-    status: Status = Status.UNREAD,
-    then: Sequence[Callable[[], None]] = (),
+    learner: Learner, batch: Batch, take: Callable[[Any, float | None], Status], status: Status = Status.UNREAD
 ) -> bool:
-    """Passes the label and the weight of a row to the core's step, and makes more native calls once it is done.
-
-    Returns False if the row needs a replay.
-    """
+    """Passes the label and the weight of a row to the core's step. Returns False if the row needs a replay."""
     assert batch.y is not None
     weight = None if batch.weight is None else float(batch.weight[0])
     if status is not Status.UNREAD:
         learner._serve(status, batch)
-    while (status := _stepped(learner._core, take, batch.y[0], weight, then)) is not Status.DONE:
+    while (status := take(batch.y[0], weight)) is not Status.DONE:
         if status is Status.UNREAD:
             return False
         learner._serve(status, batch)
     return True
-
-
-def _stepped(
-    core: Any, take: Callable[..., Status], y: Any, weight: float | None, then: Sequence[Callable[[], None]]
-) -> Status:
-    """Passes a label to a core's step and, once it is done, makes more native calls; no interrupt comes between them."""
-    if then and hasattr(core, "members"):  # a composite core makes the calls together with its own
-        take, then = partial(take, then=then), ()
-    calls: list[Callable[[], Any]] = [partial(take, y, weight), *then]
-    made: Iterator[Any] = map(call, calls)
-    answers, again = tee(made)
-    list(takewhile(bool, map(is_, answers, [Status.DONE, *[None] * len(then)])))
-    status: Status = next(again)
-    return status
 
 
 def _block(row: Any) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial, wraps
-from itertools import takewhile
-from operator import call, is_
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -22,7 +20,6 @@ from driftline.tables.inputs import Array, Name
 C = TypeVar("C", bound="Composite")
 P = ParamSpec("P")
 R = TypeVar("R")
-Step = tuple[Callable[[], Status], Callable[[], None]]
 
 _WORTH_THREADS = 2**17  # operations; for fewer, starting threads costs more than it saves
 
@@ -142,20 +139,14 @@ class Composite:
         """Checks and restores what :meth:`_own_state` returned."""
 
     @exclusive
-    def follow(self, members: list[Learner], above: list[Learner]) -> None:
-        """Takes over the parameters of other learners, all of them or none."""
+    def adopt_params(self, members: list[Learner], above: list[Learner]) -> None:
+        """Takes over the parameters of other learners, within an undo. Raises ValueError if they cannot change."""
         mine, theirs = [*self.members, *self.above], [*members, *above]
         if [type(learner) for learner in mine] != [type(learner) for learner in theirs]:
             raise ValueError
-        before = [learner.__getstate__() for learner in mine]
-        try:
-            for learner, other in zip(mine, theirs, strict=True):
-                old, new = learner.get_params(deep=False), other.get_params(deep=False)
-                learner.set_params(**{name: value for name, value in new.items() if value is not old[name]})
-        except ValueError:
-            for learner, state in zip(mine, before, strict=True):
-                learner._roll_back(state)
-            raise
+        for learner, other in zip(mine, theirs, strict=True):
+            old, new = learner.get_params(deep=False), other.get_params(deep=False)
+            learner.set_params(**{name: value for name, value in new.items() if value is not old[name]})
 
     # For subclasses to define.
 
@@ -175,9 +166,9 @@ class Composite:
         """Both ends of the interval, or None if Python must read the row."""
         raise NotImplementedError
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
-        """The update for a row; None if it takes a transaction, or Python must read the row."""
-        raise NotImplementedError
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
+        """Learns a row. If not ``DONE``, nothing has changed: the row takes an undo, or Python must read it."""
+        return Status.UNREAD
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Predicts and learns, or only predicts if there are no labels; returns how many rows were skipped."""
@@ -187,30 +178,28 @@ class Composite:
         """A ticket for the row, with the parts' tickets; None if Python must read the row or there is no mark yet."""
         raise NotImplementedError
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
-        """The update for the label of a ticket that :meth:`takes` accepts; None as for :meth:`update_by_row`."""
-        raise NotImplementedError
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
+        """Learns the label of a ticket that :meth:`takes` accepts; the status is as for :meth:`learn_row`."""
+        return Status.UNREAD
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Learns the label of a ticket whose row Python has read, in a transaction, since a part may raise an error."""
+        """Learns the label of a ticket whose row Python has read, within an undo, since a part may raise an error."""
         raise NotImplementedError
 
     # Learning one row.
 
-    @exclusive
-    def learn(self, x: Any, y: Any, weight: Any = None, *, then: Sequence[Callable[[], None]] = ()) -> Status:
-        """Learns a row, and makes more calls; nothing has changed unless the status is DONE."""
-        return in_one_go(together([self.update_by_row(x, y, weight)], then))
+    def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
+        """Learns a row; nothing has changed unless the status is DONE."""
+        with self.guard.change():
+            return self.learn_row(x, y, weight)
 
-    @exclusive
-    def tell(self, ticket: Any, y: Any, weight: Any = None, *, then: Sequence[Callable[[], None]] = ()) -> Status:
-        """Learns the label of a ticket, and makes more calls; nothing has changed unless the status is DONE."""
-        return in_one_go(together([self.update_told(ticket, y, weight)], then))
-
-    def update_told(self, ticket: Any, y: Any, weight: Any) -> Update | None:
-        """Like :meth:`update_by_ticket`, and marks the ticket as told; None also if the ticket does not fit."""
-        update = self.update_by_ticket(ticket, y, weight) if self.takes(ticket) else None
-        return together([update], [partial(setattr, ticket, "told", True)])
+    def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
+        """Learns the label of a ticket; nothing has changed unless the status is DONE."""
+        with self.guard.change():
+            status = self.learn_ticket(ticket, y, weight) if self.takes(ticket) else Status.UNREAD
+            if status is Status.DONE:
+                ticket.told = True
+            return status
 
     # Shared by subclasses.
 
@@ -235,14 +224,23 @@ class Composite:
         fits = isinstance(ticket, Ticket) and not ticket.told and 0 != self.mark == ticket.model
         return fits and ticket.parts is not None and ticket.labels <= self.rows
 
-    def telling(self, part: Learner, ticket: Ticket, y: Any, weight: Any) -> Update | None:
-        """The update by which a part learns the label of its ticket."""
-        core = self.marked(part)
-        if isinstance(core, Composite):
-            return core.update_told(ticket, y, weight)
-        where = f"{type(part).__name__}.tell"
-        rest = partial(careful.tell_part, part, ticket, y, weight, where)
-        return Update([(partial(core.tell, ticket, y, weight), rest)], [])
+    def learn_each(self, parts: Sequence[tuple[Learner, Any, Any]], weight: Any) -> Status:
+        """Each part learns its row and label. Only the first may refuse; then nothing has changed."""
+        for number, (part, row, y) in enumerate(parts):
+            if core_of(part).learn(row, y, weight) is not Status.DONE:
+                if not number:
+                    return Status.UNREAD
+                part.learn_one(row, y, sample_weight=weight)
+        return Status.DONE
+
+    def tell_each(self, parts: Sequence[tuple[Learner, Ticket, Any]], weight: Any) -> Status:
+        """Each part learns the label of its ticket. Only the first may refuse; then nothing has changed."""
+        for number, (part, ticket, y) in enumerate(parts):
+            if self.marked(part).tell(ticket, y, weight) is not Status.DONE:
+                if not number:
+                    return Status.UNREAD
+                careful.tell_part(part, ticket, y, weight, f"{type(part).__name__}.tell")
+        return Status.DONE
 
     @property
     def rows(self) -> int:
@@ -292,7 +290,7 @@ def core_of(learner: Learner) -> Any:
     return learner._core
 
 
-def tell_each(
+def tell_parts(
     parts: Sequence[Learner], tickets: Sequence[Ticket], batch: Batch, labels: Sequence[float] | None = None
 ) -> None:
     """Tells each part its ticket, with the row's label or with a label of the part's own."""
@@ -302,58 +300,6 @@ def tell_each(
     for part, own, label in zip(parts, tickets, labels, strict=True):
         core_of(part).mark = own.model
         careful.tell_part(part, own, label, weight, batch.where)
-
-
-class Update:
-    """How a composite learns a row: steps, then further native calls. Only the first step may refuse the row.
-
-    A step is a native call, with a Python function for rows that this call cannot read. Composites within others contribute
-    the native steps of their own parts, so that all of them run in one go.
-    """
-
-    __slots__ = ("steps", "then")
-
-    def __init__(self, steps: list[Step], then: list[Callable[[], None]]) -> None:
-        self.steps, self.then = steps, then
-
-
-def learning(part: Learner, row: Any, y: Any, weight: Any = None) -> Update | None:
-    """The update by which a part learns a row."""
-    core = core_of(part)
-    if isinstance(core, Composite):
-        return core.update_by_row(row, y, weight)
-    return Update([(partial(core.learn, row, y, weight), partial(part.learn_one, row, y, sample_weight=weight))], [])
-
-
-def together(updates: Sequence[Update | None], then: Sequence[Callable[[], None]] = ()) -> Update | None:
-    """The first update with all others added to it, and more calls at the end; None if one of them is missing."""
-    if None in updates:
-        return None
-    whole, *rest = cast("Sequence[Update]", updates)
-    for update in rest:
-        whole.steps += update.steps
-        whole.then += update.then
-    whole.then += then
-    return whole
-
-
-def in_one_go(update: Update | None) -> Status:
-    """Executes an update. Nothing has changed unless the first step is done.
-
-    Python handles interrupts between its own instructions, and executes none between these calls: as they are native, an
-    interrupt comes before all of them or after all of them.
-    """
-    if update is None:
-        return Status.UNREAD
-    steps, then = update.steps, update.then
-    calls, expected = [native for native, _ in steps], [Status.DONE] * len(steps) + [None] * len(then)
-    done = len(list(takewhile(bool, map(is_, map(call, [*calls, *then]), expected))))
-    if not done:
-        return Status.UNREAD
-    if done < len(steps):
-        for rest in [*(verb for _, verb in steps[done:]), *then]:
-            rest()
-    return Status.DONE
 
 
 def is_weight(weight: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftline._core import Outputs
+from driftline._core import Outputs, heed_interrupt
 from driftline.base import careful
 from driftline.base.batch import Batch
 from driftline.base.encoding import EncodedTable, Piece
@@ -26,7 +26,7 @@ _FEW = 64  # rows to encode at once after a row with a new feature
 
 
 class EncodedRun:
-    """Predicts and learns all rows of a table, within a transaction.
+    """Predicts and learns all rows of a table, within an undo.
 
     Args:
         learner: the learner.
@@ -117,6 +117,7 @@ class EncodedRun:
             rows = X[begin - start : end - start]
             batch = Batch(rows, self.y[begin:end], weight, self.where, begin, learner._names)
             learner._skipped += learner._replay_block(batch, self._out(begin, end))
+            heed_interrupt()
         if before is not None and learner.n_seen_ - seen != learned:
             learner.__setstate__(before)
             return False

@@ -76,7 +76,7 @@ def run(
     if not len(x) and not len(waiting):
         return out, waiting
     guard = learner._guard
-    with guard.transaction(learner) if undo else guard.claim(only=True):
+    with guard.undo(learner) if undo else guard.change(only=True):
         if (
             learner._core is None and not missing.by_column(learner.missing) and learner._encodes
         ):  # a hashing pipeline reads rows itself
@@ -88,7 +88,7 @@ def run(
     before = learner.__getstate__() if undo else None  # one row, too, which takes less time
     try:
         return out, _singly(learner, x, y, delay, waiting, out, names, averages)
-    except BaseException:  # each tell is a transaction of its own
+    except BaseException:  # each tell succeeds or fails on its own
         if before is not None:
             learner._roll_back(before)
             if not learner.n_seen_:

@@ -226,7 +226,7 @@ class Learner(Model, Saved):
             weights_every: the number of rows between snapshots of the weights; None for no snapshots.
             level: also return the intervals of :meth:`predict_interval` at this level.
         """
-        with self._guard.transaction(self):
+        with self._guard.undo(self):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
     _learn_table = table_verbs.learn
@@ -245,7 +245,7 @@ class Learner(Model, Saved):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learns more rows once, in order."""
-        with self._guard.transaction(self):
+        with self._guard.undo(self):
             self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
         return self
 
@@ -371,7 +371,7 @@ class Learner(Model, Saved):
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
-        with self._guard.claim():
+        with self._guard.undo(self):
             before, word = self.get_params(deep=False), self.missing
             super().set_params(**changes)
             if self._core is not None:

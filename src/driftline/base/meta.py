@@ -96,4 +96,4 @@ class MetaLearner(Nested):
         now = self.get_params(deep=False)
         if any(now[name] != before[name] for name in ("intercept", "dtype")):
             raise ValueError
-        self._require_core("set_params").follow(self._copies(self._base_learners()), self._copies_of_the_top())
+        self._require_core("set_params").adopt_params(self._copies(self._base_learners()), self._copies_of_the_top())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Level, Outputs, Status, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
 from driftline.base.rules import COUNT
@@ -90,6 +90,7 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
         if experts and len(block) >= every:
             shares.append(learner._shares_of_block())
+        heed_interrupt()
     learner._skipped += skipped
     memory = {} if out.memory is None else learner._over_time(out.memory)
     return Run(

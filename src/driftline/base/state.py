@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def exported(learner: Learner) -> dict[str, Any]:
-    """The complete state of a learner, for pickles, files and transactions."""
+    """The complete state of a learner, for pickles, files and undo."""
     state: dict[str, Any] = {
         "params": learner._given, "skipped": learner._skipped, "names": learner._names,
     }  # fmt: skip
@@ -55,14 +55,11 @@ def restore_core(learner: Learner, core: dict[str, Array], names: list[Name] | N
 
 
 def follow_params(learner: Learner, before: dict[str, Any], word: Missing, changed: str) -> None:
-    """Passes changed parameters on to the core, or restores the old ones if it cannot adopt them."""
+    """Passes changed parameters on to the core; raises ValueError if it cannot adopt them."""
     try:
         encoding.refuse_changed(word, learner.missing)
         learner._refresh(before)
-    except BaseException as error:
-        learner._store(before)
-        if not isinstance(error, ValueError):
-            raise
+    except ValueError:
         raise ValueError(
             f"{type(learner).__name__}: {changed} cannot change once the learner has learned; "
             "make a new one with the parameters you want"

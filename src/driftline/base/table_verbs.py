@@ -25,7 +25,7 @@ def learn(
     weights_every: int | None = None,
     level: float | None = None,
 ) -> Run:
-    """Predicts and learns every row, within the caller's transaction."""
+    """Predicts and learns every row, within the caller's undo."""
     table = learner._as_table(X, where)
     labels = replay.as_labels(learner, y, table.rows, where)
     weight = inputs.as_weights(sample_weight, table.rows, where)
@@ -54,9 +54,9 @@ def check(learner: Learner, table: Table, where: str) -> None:
 
 
 def fit(learner: Learner, X: Any, y: Any, sample_weight: Any) -> None:
-    """Starts from scratch and learns every row, in a transaction."""
+    """Starts from scratch and learns every row, or nothing."""
     where = f"{type(learner).__name__}.fit"
-    with learner._guard.transaction(learner):
+    with learner._guard.undo(learner):
         learner._forget()
         learner._skipped = 0
         learner._learn_table(X, y, sample_weight, where)

@@ -110,7 +110,7 @@ class Forecaster(model_file.Saved):
         """
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
-        with self._guard.transaction(self._undo):
+        with self._guard.undo(self._undo, only=True):
             columns = given.by_columns(x, self._columns is not None, where)
             if columns is not None:
                 learn = partial(self._learn_columns, columns, label, None, where, start=None)
@@ -129,7 +129,7 @@ class Forecaster(model_file.Saved):
             level: also return intervals at this level.
         """
         where = "Forecaster.run"
-        with self._guard.transaction(self._undo):
+        with self._guard.undo(self._undo, only=True):
             columns = given.by_columns(X, self._columns is not None, where)
             if columns is not None:
                 labels = inputs.as_vector(y, next(iter(columns.values())).rows, where, "y")
@@ -168,7 +168,7 @@ class Forecaster(model_file.Saved):
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
         """Adds features after the others, with 0 for the rows so far; ``known`` are all features that are known ahead."""
-        with self._guard.transaction(self._undo):
+        with self._guard.undo(self._undo, only=True):
             self._grow_alone(names, known)
             self._undo.forget()
 
@@ -189,7 +189,7 @@ class Forecaster(model_file.Saved):
         averages: Averages | None = None,
     ) -> ForecastRun:
         """Forecasts and learns rows whose features and names match the earlier ones; an error changes nothing."""
-        with self._guard.transaction(self._undo):
+        with self._guard.undo(self._undo, only=True):
             run = self._learn_rows(rows, y, names, level, where, start, averages)
             self._undo.forget()
         return run

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar, cast
 
+from driftline._core import heed_interrupt
 from driftline.base.processors import cores
 
 R = TypeVar("R")
@@ -19,7 +21,7 @@ def in_parallel(work: Callable[[int], R], count: int) -> list[R]:
     while it started.
     """
     if count < 2 or cores() < 2:
-        return [work(number) for number in range(count)]
+        return [_heeding(work, number) for number in range(count)]
     calls, started, interrupt = _Calls(work, count), False, None
     while True:
         try:
@@ -36,6 +38,11 @@ def in_parallel(work: Callable[[int], R], count: int) -> list[R]:
     if failure is not None:
         raise failure
     return cast("list[R]", calls.results)
+
+
+def _heeding(work: Callable[[int], R], number: int) -> R:
+    heed_interrupt()
+    return work(number)
 
 
 class _Calls(Generic[R]):
@@ -67,10 +74,9 @@ class _Calls(Generic[R]):
     def wait(self) -> None:
         """Waits for all calls, or for those that are running if they were stopped."""
         while self._is_busy():
-            try:
+            with suppress(Empty):
                 self._ended.get(timeout=0.1)  # an interrupt may lose an entry
-            except Empty:
-                continue
+            heed_interrupt()
 
     def _take(self) -> int | None:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Real
 from typing import Any, Self
 
@@ -100,21 +100,7 @@ class Pending(Saved):
         where, id = f"Pending.{verb}", _plain(id, f"Pending.{verb}")
         if level is not None:
             levels.as_level(level, where)
-        ticket: Ticket | None = None
-        dropped = self._dropped
-
-        def make_room() -> None:
-            """Drops the oldest row if there are too many. Idempotent, even after an interrupt at any line."""
-            while len(self._tickets) > self._most:
-                self._held.pop(next(iter(self._tickets)), None)
-                self._tickets.popitem(last=False)
-            self._dropped = dropped
-
-        def finish(_: Any) -> None:
-            if ticket is not None and self._tickets.get(id) is ticket:
-                make_room()
-
-        with self._guard.transaction(_Change(finish)):
+        with self._guard.change(only=True):
             self._refuse_settled(id, where)
             ticket = self._learner.ask(x)
             if level is not None:
@@ -123,9 +109,11 @@ class Pending(Saved):
             if known is not None:
                 _refuse_other_row(known.x, ticket.x, id, where, self._learner.dtype == "float32")
                 return known
-            dropped = self._dropped + (len(self._tickets) >= self._most)
             self._tickets[id] = ticket
-            make_room()
+            if len(self._tickets) > self._most:
+                oldest, _ = self._tickets.popitem(last=False)
+                self._held.pop(oldest, None)
+                self._dropped += 1
             return ticket
 
     # Telling.
@@ -135,17 +123,7 @@ class Pending(Saved):
         self._tell(_plain(id, "Pending.learn_one"), y, sample_weight, "Pending.learn_one")
 
     def _tell(self, id: Id, y: Any, sample_weight: float | None, where: str) -> None:
-        def count() -> tuple[int, int]:
-            return self._learner.n_seen_, self._learner.n_skipped_
-
-        def finish(before: tuple[int, int]) -> None:
-            """Settles the id if the learner has learned the label, which it does completely or not at all."""
-            ticket = self._tickets.get(id)
-            if ticket is not None and (ticket.told or count() != before):
-                self._settle(id, told=True)
-            self._forget_oldest()
-
-        with self._guard.transaction(_Change(finish, count)):
+        with self._guard.change(only=True):
             ticket = self._ticket(id, where)
             try:
                 self._learner.tell(ticket, y, sample_weight=sample_weight)
@@ -161,20 +139,14 @@ class Pending(Saved):
     def hold_one(self, id: Id, y: Any) -> None:
         """Holds a label that may still change. Holding it again corrects it; :meth:`learn_held` learns it."""
         where, id = "Pending.hold_one", _plain(id, "Pending.hold_one")
-        with self._guard.claim(only=True):
+        with self._guard.change(only=True):
             self._ticket(id, where)
             self._held[id] = _plain_label(self._learner, y, where)
 
     def withdraw_one(self, id: Id) -> None:
         """Removes a row whose label will never arrive, and any label held for it."""
         where, id = "Pending.withdraw_one", _plain(id, "Pending.withdraw_one")
-
-        def finish(_: Any) -> None:
-            if id in self._tickets and id in self._settled:
-                self._settle(id, told=False)
-            self._forget_oldest()
-
-        with self._guard.transaction(_Change(finish)):
+        with self._guard.change(only=True):
             self._ticket(id, where)
             self._settle(id, told=False)
 
@@ -201,13 +173,10 @@ class Pending(Saved):
             raise ValueError(f"{where}: the id {id!r} {'already has its label' if told else 'was withdrawn'}")
 
     def _settle(self, id: Id, told: bool) -> None:
-        """Ends the wait of an id. Idempotent, even after an interrupt at any line."""
+        """Ends the wait of an id."""
         self._settled[id] = told
         self._held.pop(id, None)
         self._tickets.pop(id, None)
-        self._forget_oldest()
-
-    def _forget_oldest(self) -> None:
         while len(self._settled) > self._most:
             self._settled.popitem(last=False)
 
@@ -259,21 +228,6 @@ class Pending(Saved):
 
     def __repr__(self) -> str:
         return f"Pending({self._learner!r}, most={self._most}): {len(self)} waiting"
-
-
-class _Change:
-    """A change that an interrupt may stop halfway; the transaction then completes it.
-
-    Args:
-        finish: given the result of ``before``, completes the change if it has begun. Idempotent.
-        before: called when the transaction begins.
-    """
-
-    def __init__(self, finish: Callable[[Any], None], before: Callable[[], Any] = lambda: None) -> None:
-        self._roll_back, self._before = finish, before
-
-    def __getstate__(self) -> Any:
-        return self._before()
 
 
 def _plain(id: Any, where: str) -> Id:

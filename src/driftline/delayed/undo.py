@@ -19,7 +19,7 @@ class _Kept(NamedTuple):
 class Undo:
     """A forecaster's state some rows ago, and the calls since, which are repeated to undo another one.
 
-    A transaction takes it in the place of the forecaster: exporting all models for each row would take most of the time.
+    The guard undoes by it in the place of the forecaster: exporting all models for each row would take most of the time.
     """
 
     def __init__(self, forecaster: Forecaster) -> None:
@@ -34,7 +34,7 @@ class Undo:
 
     def note(self, call: Callable[[], object]) -> None:
         """Keeps a call that has succeeded."""
-        assert self._kept is not None, "only within a transaction"
+        assert self._kept is not None, "only within an undo"
         self._kept.calls.append(call)
 
     def forget(self) -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs
+from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, Update, exclusive, is_weight, learning, tell_each, together
+from driftline.base.composite import Composite, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
@@ -135,15 +133,15 @@ class _Averaged(ByErrors):
         row = self._row(x)
         return None if row is None else float(_products(row, self._mean())[0])
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The learner comes first, because nothing after it can fail."""
         row = self._row(x) if is_weight(weight) and isinstance(y, float) else None
         if row is None:
-            return None
+            return Status.UNREAD
         member = self.members[0]
-        used, prediction = member._weights, float(_products(row, self._mean())[0])
-        parts = [learning(member, x, y, weight), learning(self.above[0], np.zeros(1), error_of(y, prediction), weight)]
-        return together(parts, self._adding(used))
+        used, error = member._weights, error_of(y, float(_products(row, self._mean())[0]))
+        status = self.learn_each([(member, x, y), (self.above[0], np.zeros(1), error)], weight)
+        return self._add(used, status)
 
     @exclusive
     def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
@@ -154,30 +152,28 @@ class _Averaged(ByErrors):
             return None
         return self.asked(x, _products(row, self._mean())[0], parts, delay, kind)
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """The learner comes first, because nothing after it can fail."""
         if not (is_weight(weight) and isinstance(y, float)):
-            return None
-        parts = [
-            self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], error_of(y, ticket.prediction), weight),
-        ]
-        return together(parts, self._adding(self.members[0]._weights))
+            return Status.UNREAD
+        used, error = self.members[0]._weights, error_of(y, ticket.prediction)
+        parts = [(self.members[0], ticket.parts[0], y), (self.above[0], ticket.parts[1], error)]
+        return self._add(used, self.tell_each(parts, weight))
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like :meth:`update_by_ticket`, for a learner that may refuse the row."""
+        """Like :meth:`learn_ticket`, for a learner that may refuse the row."""
         used = self.members[0]._weights
-        tell_each(self.members, ticket.parts[:1], batch)
+        tell_parts(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
-        tell_each(self.above, ticket.parts[1:], batch, [error_of(batch.y[0], ticket.prediction)])
-        for add in self._adding(used):
-            add()
+        tell_parts(self.above, ticket.parts[1:], batch, [error_of(batch.y[0], ticket.prediction)])
+        self._add(used)
 
-    def _adding(self, used: Array) -> list[Callable[[], None]]:
-        """The calls that add these weights to the mean."""
-        with np.errstate(over="ignore"):
-            total = clipped(self._total + used)
-        return [partial(setattr, self, "_total", total), partial(setattr, self, "_count", self._count + 1)]
+    def _add(self, used: Array, status: Status = Status.DONE) -> Status:
+        """Adds the weights to the mean if a row was learned with them; returns the status."""
+        if status is Status.DONE:
+            with np.errstate(over="ignore"):
+                self._total, self._count = clipped(self._total + used), self._count + 1
+        return status
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The learner processes all rows first, recording its weights at each."""

@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs
+from driftline._core import Outputs, Status
 from driftline.base.batch import Batch
-from driftline.base.composite import (
-    Composite,
-    Update,
-    core_of,
-    count_in,
-    exclusive,
-    is_weight,
-    learning,
-    tell_each,
-    together,
-)
+from driftline.base.composite import Composite, core_of, count_in, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket, copy_of
 from driftline.linear.gd import GD
@@ -96,9 +84,9 @@ class ClassState(Composite):
         self.mistakes = count_in(state, "mistakes", 2**53)
 
     @exclusive
-    def follow(self, members: list[Learner], above: list[Learner]) -> None:
+    def adopt_params(self, members: list[Learner], above: list[Learner]) -> None:
         """Applies the parameters of the base learner to every member."""
-        super().follow(members * len(self.members), self.above)
+        super().adopt_params(members * len(self.members), self.above)
         self._base = members[0]
 
     @exclusive
@@ -159,15 +147,14 @@ class ClassState(Composite):
         predicted = self._ask(x)
         return None if predicted is None else float(self._decide(predicted)[0])
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """Learns a row, unless its class is new or several members may refuse it."""
         predicted = self._ask(x) if self._is_sure(y, weight) else None
         if predicted is None:
-            return None
-        code = np.array([y])
-        targets = [float(target[0]) for target in self._targets(code)]
-        parts = [learning(member, x, target, weight) for member, target in zip(self.members, targets, strict=True)]
-        return together([*parts, *self._curve_updates(predicted, targets)], [self._counting(self._decide(predicted), code)])
+            return Status.UNREAD
+        targets, decided = [float(target[0]) for target in self._targets(np.array([y]))], self._decide(predicted)[0]
+        status = self.learn_each([(member, x, aim) for member, aim in zip(self.members, targets, strict=True)], weight)
+        return self._note_row(status, predicted, targets, decided != y)
 
     def _is_sure(self, y: Any, weight: Any) -> bool:
         """Whether the class is known and at most one member may refuse a row."""
@@ -184,25 +171,24 @@ class ClassState(Composite):
         numbers[0] = self._decide(np.array([[part.prediction for part in parts]]))[0]
         return kind(copy_of(x), self.mark, numbers, None, parts)
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """Learns a label, unless its class is new or several members may refuse it."""
         if not self._is_sure(y, weight) or len(ticket.parts) != len(self.members):
-            return None
+            return Status.UNREAD
         targets = [float(target[0]) for target in self._targets(np.array([y]))]
         predicted = np.array([[part.prediction for part in ticket.parts]])
-        parts = [self.telling(*own, weight) for own in zip(self.members, ticket.parts, targets, strict=True)]
-        count = self._counting(ticket.numbers[:1], np.array([y]))
-        return together([*parts, *self._curve_updates(predicted, targets)], [count])
+        status = self.tell_each(list(zip(self.members, ticket.parts, targets, strict=True)), weight)
+        return self._note_row(status, predicted, targets, ticket.numbers[0] != y)
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like :meth:`update_by_ticket`, for any class and for a ticket older than some of the classes."""
+        """Like :meth:`learn_ticket`, for any class and for a ticket older than some of the classes."""
         assert batch.y is not None
         y = float(batch.y[0])
         self._row = np.asarray(batch.x[0], dtype=np.float64)
         while self.known <= y:
             self.add_class()
         parts = self._parts_now(ticket)
-        tell_each(self.members, parts, batch, [float(target[0]) for target in self._targets(np.array([y]))])
+        tell_parts(self.members, parts, batch, [float(target[0]) for target in self._targets(np.array([y]))])
         self._note_told(ticket, parts, y)
 
     def _parts_now(self, ticket: Ticket) -> list[Ticket]:
@@ -282,14 +268,14 @@ class ClassState(Composite):
         aims = np.ascontiguousarray(np.column_stack(targets).reshape(-1))
         self.above[0]._replay_block(Batch(clipped, aims, None, ""), Outputs(np.empty(len(aims))))
 
-    def _curve_updates(self, predicted: Array, targets: list[float]) -> list[Update | None]:
-        """The updates of the calibration curve by one row."""
-        clipped = np.clip(predicted.reshape(-1, 1), -_KNOTS, _KNOTS)
-        return [learning(self.above[0], row, aim) for row, aim in zip(clipped, targets, strict=True)]
-
-    def _counting(self, decided: Array, code: Array) -> Callable[[], None]:
-        """The call that counts a mistake, if the decision was wrong."""
-        return partial(setattr, self, "mistakes", self.mistakes + int(decided[0] != code[0]))
+    def _note_row(self, status: Status, predicted: Array, targets: list[float], mistaken: bool) -> Status:
+        """If a row was learned, updates the calibration curve and counts a mistake; returns the status."""
+        if status is Status.DONE:
+            clipped = np.clip(predicted.reshape(-1, 1), -_KNOTS, _KNOTS)
+            for row, aim in zip(clipped, targets, strict=True):
+                self.above[0].learn_one(row, aim)
+            self.mistakes += int(mistaken)
+        return status
 
     def _probabilities(self, predicted: Array) -> Array:
         """The probability of each class, (rows, classes); with at most two classes only that of class 1, (rows, 1)."""

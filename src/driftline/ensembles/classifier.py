@@ -193,7 +193,7 @@ class Classifier(MetaLearner):
     ) -> Self:
         """Learns more rows once, in order. ``classes`` declares labels that may appear later, as in scikit-learn."""
         where = f"{type(self).__name__}.partial_fit"
-        with self._guard.transaction(self):
+        with self._guard.undo(self):
             for label in () if classes is None else as_labels(classes, len(classes), where):
                 if self._labels.code(label) is None:
                     if self._core is not None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Level, Outputs
+from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, Update, core_of, exclusive, is_weight, learning, tell_each, together
+from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -207,7 +207,7 @@ class _Network(Composite):
 
     @property
     def plan(self) -> list[int]:
-        """The order in which members and top learn a row, by index; empty if a transaction is needed.
+        """The order in which members and top learn a row, by index; empty if learning takes an undo.
 
         If only one of them may refuse a row, it goes first, so the others never have to undo it.
         """
@@ -216,13 +216,13 @@ class _Network(Composite):
             self._plan = sorted(range(len(doubtful)), key=lambda n: not doubtful[n]) if sum(doubtful) < 2 else []
         return self._plan
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """Every member learns the row, and the top learns from their predictions."""
         predicted = self._ask(x) if self.plan and is_weight(weight) else None
         if predicted is None:
-            return None
+            return Status.UNREAD
         parts, rows = [*self.members, *self.above], [x] * len(self.members) + [predicted]
-        return together([learning(parts[number], rows[number], y, weight) for number in self.plan])
+        return self.learn_each([(parts[number], rows[number], y) for number in self.plan], weight)
 
     @exclusive
     def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
@@ -234,21 +234,21 @@ class _Network(Composite):
         top = self.marked(self.above[0]).ask(predicted, delay, kind)
         return None if top is None else top.around(x, self.mark, [*parts, top])
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """Every member, and the top, learns the label of its ticket."""
         if not (self.plan and is_weight(weight)):
-            return None
+            return Status.UNREAD
         parts = [*self.members, *self.above]
-        return together([self.telling(parts[number], ticket.parts[number], y, weight) for number in self.plan])
+        return self.tell_each([(parts[number], ticket.parts[number], y) for number in self.plan], weight)
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like :meth:`update_by_ticket`, if several learners may refuse the row."""
-        tell_each([*self.members, *self.above], ticket.parts, batch)
+        """Like :meth:`learn_ticket`, if several learners may refuse the row."""
+        tell_parts([*self.members, *self.above], ticket.parts, batch)
 
     @exclusive
-    def follow(self, members: list[Learner], above: list[Learner]) -> None:
-        """Applies the parameters of other learners, all or none."""
-        super().follow(members, above)
+    def adopt_params(self, members: list[Learner], above: list[Learner]) -> None:
+        """Applies the parameters of other learners."""
+        super().adopt_params(members, above)
         self._plan = None
 
     def replay(self, batch: Batch, out: Outputs) -> int:

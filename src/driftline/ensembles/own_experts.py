@@ -12,7 +12,7 @@ from driftline._core import Outputs
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, core_of, exclusive, tell_each
+from driftline.base.composite import Composite, core_of, exclusive, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.rules import Rule, sequence
@@ -175,9 +175,6 @@ class _Experts(ByErrors):
         blends, mixed = np.split(made, [self._blends])
         self.mixture.learn(np.concatenate([predicted, blends]), mixed, y, 1.0 if weight is None else weight, delay)
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> None:
-        """Left to a replay of one row in a transaction, because several members may refuse."""
-
     @exclusive
     def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
         """A ticket that holds the members' tickets, one for the errors, and one with the final mixture's values."""
@@ -187,13 +184,10 @@ class _Experts(ByErrors):
         made = self._make(clipped(np.array([part.prediction for part in parts])))
         return self.asked(x, made[-1], parts, delay, kind, self.marked(self.above[1]).ask(made, delay, kind))
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> None:
-        """Left to :meth:`tell_parts`, because several members may refuse."""
-
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
         """Every member learns the label of its ticket, then the final mixture learns it."""
         count = len(self.members)
-        tell_each(self.members, ticket.parts[:count], batch)
+        tell_parts(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
         y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
         predicted = clipped(np.array([part.prediction for part in ticket.parts[:count]]))

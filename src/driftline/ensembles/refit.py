@@ -4,27 +4,17 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Outputs
+from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import (
-    Composite,
-    Update,
-    core_of,
-    exclusive,
-    is_weight,
-    learning,
-    tell_each,
-    together,
-)
+from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
@@ -178,14 +168,16 @@ class _Refit(ByErrors):
         row = self._row(x)
         return None if row is None else self._predict(x, row, self.delay)[0]
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The stand-in comes first, because nothing after it can refuse."""
         row = self._row(x) if is_weight(weight) and _is_label(y) else None
         if row is None:
-            return None
+            return Status.UNREAD
         prediction, lagged = self._predict(x, row, 0)
-        error = learning(self.above[0], np.zeros(1), error_of(y, prediction), weight)
-        return together([learning(self.members[0], x, y, weight), error], self._adding(row, lagged, y))
+        fits = self._fits_with(row, lagged, y)
+        status = self.learn_each([(self.members[0], x, y), (self.above[0], np.zeros(1), error_of(y, prediction))], weight)
+        self.fits = fits if status is Status.DONE else self.fits
+        return status
 
     @exclusive
     def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
@@ -199,29 +191,29 @@ class _Refit(ByErrors):
         lags = self.marked(self.above[1]).ask(carried, delay, kind)
         return self.asked(x, prediction, [inner], delay, kind, lags)
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """The stand-in comes first, because nothing after it can refuse."""
         row = self._row(ticket.x) if is_weight(weight) and _is_label(y) else None
         if row is None:
-            return None
-        parts = [
-            self.telling(self.members[0], ticket.parts[0], y, weight),
-            self.telling(self.above[0], ticket.parts[1], error_of(y, ticket.prediction), weight),
-        ]
-        return together(parts, self._adding(row, _lagged_of(ticket), y))
+            return Status.UNREAD
+        fits, error = self._fits_with(row, _lagged_of(ticket), y), error_of(y, ticket.prediction)
+        parts = [(self.members[0], ticket.parts[0], y), (self.above[0], ticket.parts[1], error)]
+        status = self.tell_each(parts, weight)
+        self.fits = fits if status is Status.DONE else self.fits
+        return status
 
-    def _adding(self, row: Array, lagged: Array, y: float) -> list[Callable[[], None]]:
-        """The calls that add a row to the fits: they put a copy of the fits, with the row, in their place."""
+    def _fits_with(self, row: Array, lagged: Array, y: float) -> Fits:
+        """A copy of the fits with one more row. It may fit the estimator, which may raise an error."""
         fits = copy.copy(self.fits)
         fits.add(row[None], lagged[None], np.array([y]))
-        return [partial(setattr, self, "fits", fits)]
+        return fits
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like :meth:`update_by_ticket`, for a stand-in that may refuse the row."""
-        tell_each(self.members, ticket.parts[:1], batch)
+        """Like :meth:`learn_ticket`, for a stand-in that may refuse the row."""
+        tell_parts(self.members, ticket.parts[:1], batch)
         assert batch.y is not None
         y, row = float(batch.y[0]), np.asarray(batch.x[0], dtype=np.float64)
-        tell_each(self.above[:1], ticket.parts[1:2], batch, [error_of(y, ticket.prediction)])
+        tell_parts(self.above[:1], ticket.parts[1:2], batch, [error_of(y, ticket.prediction)])
         self.fits.add(row[None], _lagged_of(ticket)[None], np.array([y]))
 
     def replay(self, batch: Batch, out: Outputs) -> int:

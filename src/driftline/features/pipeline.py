@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Level, Outputs
+from driftline._core import Level, Outputs, Status
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite, Update, core_of, exclusive, learning, tell_each, together
+from driftline.base.composite import Composite, core_of, exclusive, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
@@ -291,10 +290,13 @@ class _Pipeline(Composite):
         row = self._look(x, delay=self.delay)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
-    def update_by_row(self, x: Any, y: Any, weight: Any) -> Update | None:
+    def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The learner goes first: nothing after it can fail."""
         row = self._look(x, unknown_allowed=False)
-        return None if row is None else together([learning(self.members[0], row, y, weight)], [partial(self.chain.learn, y)])
+        status = Status.UNREAD if row is None else self.learn_each([(self.members[0], row, y)], weight)
+        if status is Status.DONE:
+            self.chain.learn(y)
+        return status
 
     @exclusive
     def ask(self, x: Any, delay: int | None, kind: type[Any]) -> Any:
@@ -309,12 +311,13 @@ class _Pipeline(Composite):
         row = self._look(x, delay=ticket.delay)
         return list(ticket.parts) if row is None else super().kept_parts(ticket, row)
 
-    def update_by_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Update | None:
+    def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""
         inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False))
-        if inner is None:
-            return None
-        return together([self.telling(self.members[0], inner, y, weight)], [partial(self.chain.learn, y)])
+        status = Status.UNREAD if inner is None else self.tell_each([(self.members[0], inner, y)], weight)
+        if status is Status.DONE:
+            self.chain.learn(y)
+        return status
 
     @staticmethod
     def _part_of(ticket: Ticket, row: Array | None) -> Ticket | None:
@@ -330,11 +333,11 @@ class _Pipeline(Composite):
         return None if row is None else inner
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
-        """Like :meth:`update_by_ticket`, for a learner that may reject the row."""
+        """Like :meth:`learn_ticket`, for a learner that may reject the row."""
         inner = self._part_of(ticket, self.chain.look(batch.x[0], unknown_allowed=False))
         if inner is None:
             self._refuse_left(batch.where, None)
-        tell_each(self.members, [inner], batch)
+        tell_parts(self.members, [inner], batch)
         assert batch.y is not None
         self.chain.learn(float(batch.y[0]))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 
+from driftline._core import heed_interrupt
 from driftline.base import params, river, sklearn
 from driftline.base.batch import Batch, numbered
 from driftline.base.door import Door
@@ -151,6 +152,7 @@ class Transformer(Model):
         for start, block in table.blocks():
             y = None if labels is None else labels[start : start + len(block)]
             pieces.append(self._transformed(chain, Batch(block, y, None, where, start, table.names)))
+            heed_interrupt()
         return np.concatenate(pieces)
 
     def _transformed(self, chain: Chain, batch: Batch) -> Array:
@@ -170,7 +172,7 @@ class Transformer(Model):
 
     def _learning(self) -> AbstractContextManager[Any]:
         """One call at a time, all or nothing."""
-        return self._guard.transaction(self)
+        return self._guard.undo(self)
 
     # The door.
 

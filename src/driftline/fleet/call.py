@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs, Status
+from driftline._core import Outputs, Status, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
@@ -104,6 +104,7 @@ class Call:
             )
             self._skipped += int(lost)
             row = self.done
+            heed_interrupt()
             if status is Status.DONE:
                 continue
             slot = int(rows.slots[row])

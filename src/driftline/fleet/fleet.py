@@ -117,7 +117,7 @@ class Fleet:
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
             level: also return intervals that contain the label with this probability.
         """
-        with self._guard.claim(only=True):
+        with self._guard.change(only=True):
             slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", level)
         assert answer.errors is not None
         return FleetRun(
@@ -135,7 +135,7 @@ class Fleet:
 
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Learns the rows each with the model of its key; errors and interrupts act as in :meth:`run`."""
-        with self._guard.claim(only=True):
+        with self._guard.change(only=True):
             self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", None)
 
     def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
@@ -144,7 +144,7 @@ class Fleet:
         If the learner has a fixed size, the first row fixes the features of the fleet.
         """
         where = "Fleet.learn_one"
-        with self._guard.claim(only=True):
+        with self._guard.change(only=True):
             if self._undecided:
                 self._decide([key])
             models = self._models
@@ -266,20 +266,15 @@ class Fleet:
 
         Named keys are forgotten and their memory is freed. Numbered keys stay, with untrained models.
         """
-        with self._guard.claim(only=True):
+        with self._guard.change(only=True):
             slots = np.unique(np.array([self._slot(key) for key in keys], dtype=np.int64))
-            done = np.zeros(1, dtype=np.int64)
             if self._options.named:
                 names = Names(self._options.n, self._keys.listed)
                 names.drop(slots)
-                try:
-                    self._models.drop(slots, len(self), True, done)
-                    self._keys = names
-                except BaseException:  # an interrupt
-                    self._keys = names if done[0] else self._keys
-                    raise
+                self._models.drop(slots, len(self), True)
+                self._keys = names
             else:
-                self._models.drop(slots, len(self), False, done)
+                self._models.drop(slots, len(self), False)
 
     def _core(self, what: str) -> Any:
         if isinstance(self._models, Separate):

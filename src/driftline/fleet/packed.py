@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import heed_interrupt
 from driftline.base import stability
 from driftline.base.door import Door
 from driftline.base.learner import Learner
@@ -117,30 +118,30 @@ class Packed:
         call.replay(core, schedules, self.learner, self._model)
         return call.answer()
 
-    def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; passes ``settle`` the number of rows learned, possibly twice after an interrupt."""
+    def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
+        """Predicts, then learns; passes ``accept`` the number of rows learned."""
         core, schedules, names = self._fitting(rows)
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
             warn(words)
         call = Call(rows, self._block(core, rows), self._options.jobs, self._options.alarms)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
-
-        def accept(count: int) -> None:
-            self.core, self._schedules, self.names = core, schedules, names
-            settle(count)
-
+        learned = 0
         try:
             call.replay(core, schedules, self.learner, self._model)
             self._watch(core, rows)
             core.accept()
-            accept(rows.table.rows)
+            heed_interrupt()
+            learned = rows.table.rows
         except BaseException as error:
-            if not core.undo() and call.done:
-                accept(call.done)
-                if not isinstance(error, Warning):  # which comes after all rows
-                    error.add_note(f"{rows.where}: {call.done} of {rows.table.rows} rows were learned")
+            learned = 0 if core.undo() else call.done
+            if learned and not isinstance(error, Warning):  # which comes after all rows
+                error.add_note(f"{rows.where}: {learned} of {rows.table.rows} rows were learned")
             raise
+        finally:
+            if learned:
+                self.core, self._schedules, self.names = core, schedules, names
+                accept(learned)
         return call.answer()
 
     def _watch(self, core: Any, rows: CallRows) -> None:
@@ -218,12 +219,10 @@ class Packed:
             return np.tile([0.0, 0.0, *kept, -1.0, 0.0], (count, 1))
         return np.column_stack([self.core.summary(count), np.full(count, float(self.core.slot_bytes))])
 
-    def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
-        """Removes models and closes the gaps, or resets them; sets ``done[0]`` to 1 in the same step."""
-        if self.core is None:
-            done[0] = 1
-        else:
-            self.core.drop(slots, count, close, done)
+    def drop(self, slots: Array, count: int, close: bool) -> None:
+        """Removes models and closes the gaps, or resets them."""
+        if self.core is not None:
+            self.core.drop(slots, count, close)
 
     # State.
 

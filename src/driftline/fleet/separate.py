@@ -158,8 +158,8 @@ class Separate:
         lower, upper = model.predict_intervals(X, level)
         return Answer(np.zeros(len(lower)), lower=lower, upper=upper)
 
-    def learn(self, rows: CallRows, settle: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; passes ``settle`` the number of rows learned, possibly twice after an interrupt."""
+    def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
+        """Predicts, then learns; passes ``accept`` the number of rows learned."""
         if rows.level is not None:
             levels.as_level(rows.level, rows.where)
         part = None if rows.one else self._parts(rows)
@@ -176,13 +176,8 @@ class Separate:
             found.append((mine, answer))
             self._warned |= entry.model._warned
         answer = _joined(len(rows.slots), found)
-        try:
-            self.entries.update(fresh)
-            settle(len(rows.slots))
-        except BaseException:  # an interrupt
-            self.entries.update(fresh)
-            settle(len(rows.slots))
-            raise
+        self.entries.update(fresh)
+        accept(len(rows.slots))
         return answer
 
     def _learned(self, entry: KeyedModel, rows: CallRows, X: Any, mine: Array) -> Answer:
@@ -234,13 +229,13 @@ class Separate:
             )  # fmt: skip
         return table
 
-    def drop(self, slots: Array, count: int, close: bool, done: Array) -> None:
-        """Removes models and closes the gaps, or resets them; sets ``done[0]`` to 1 in the same step."""
+    def drop(self, slots: Array, count: int, close: bool) -> None:
+        """Removes models and closes the gaps, or resets them."""
         gone = set(slots.tolist())
         left = {slot: entry for slot, entry in self.entries.items() if slot not in gone}
         if close:
             left = {slot - int(np.searchsorted(slots, slot)): entry for slot, entry in left.items()}
-        self.entries, done[0] = left, 1  # one statement without a call, so that no interrupt can come between
+        self.entries = left
 
     # State.
 

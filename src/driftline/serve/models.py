@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Guard
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
@@ -232,7 +233,7 @@ class Model:
         told, tickets = [], []
         with ExitStack() as stack:
             for unit in {unit.key: unit for _, _, unit in todo}.values() if len(todo) > 1 else ():
-                stack.enter_context(unit.transaction())
+                stack.enter_context(Guard("Unit").undo(unit.learner))
             try:
                 for index, row, unit in todo:
                     waiting = unit.waiting.get(row.id) if row.id is not None else None

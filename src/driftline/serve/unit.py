@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -141,20 +138,6 @@ class Unit:
             return learner.run(Table(np.ascontiguousarray(X), len(X), width, known, "learn"), y, level=self.level)
         except (ValueError, FloatingPointError):
             return None
-
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Restores the learner if the block raises. The caller restores tickets that were told."""
-        forecasts = isinstance(self.learner, Forecaster)
-        kept: Any = copy.deepcopy(self.learner) if forecasts else self.learner.__getstate__()
-        try:
-            yield
-        except BaseException:
-            if isinstance(self.learner, Forecaster):
-                self.learner = kept
-            else:
-                self.learner._roll_back(kept)
-            raise
 
     def too_wide(self, x: Features, most: int) -> bool:
         """Whether learning a row would give the learner more than ``most`` features."""
