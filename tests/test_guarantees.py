@@ -3,14 +3,14 @@
 import re
 from pathlib import Path
 
-import pytest
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:tests|cpp)/[\w/]+\.(?:py|cpp)(?:::\w+)?)`", PAGE)))
 
 
-@pytest.mark.parametrize("named", NAMED)
+@for_each("named", NAMED)
 def test_the_tests_that_guarantees_name_exist(named):
     path, _, test = named.partition("::")
     text = (ROOT / path).read_text(encoding="utf-8")

@@ -4,9 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import driftline
+from tests.cases import for_each
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -14,7 +13,7 @@ RAISED = re.compile(r"""missing_extra\(["'][^"']+["'], ["'](\w+)["'], ["'](\w+)[
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.name)
+@for_each("path", TEXTS)
 def test_install_lines_name_existing_extras(path):
     for line in re.findall(r"pip install [^\n`#]*", path.read_text()):
         found = re.fullmatch(r"(?:\.|driftline|dist/\S+\.whl)(?:\[([a-z,]+)\])?", line.split()[-1].strip('"'))

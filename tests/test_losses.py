@@ -12,6 +12,7 @@ from mpmath import mp
 
 import driftline as dl
 from driftline.losses import Absolute, Hinge, Huber, Logistic, Loss, Perceptron, Pinball, Squared
+from tests.cases import for_each
 from tests.reference import losses as reference
 from tests.streams import drifting, signs, weights_of
 
@@ -73,7 +74,7 @@ def test_a_loss_matches_its_definition(ours, theirs, y, prediction):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("norm", [None, 2.0, "GD"])
+@for_each("norm", [None, 2.0, "GD"])
 def test_native_code_and_python_take_the_same_steps(loss, norm):
     X, y = drifting(4, 60, 5)
     y = signs(y) if isinstance(loss, ON_SIGNS) else y

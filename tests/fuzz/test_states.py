@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from driftline.base import registry
+from tests.cases import for_each
 
 from .calls import require_finite
 
@@ -33,7 +34,7 @@ def with_hard_numbers(core):
                 yield f"{name}[{place}] = {value}", {**core, name: changed}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@for_each("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", registry.learners())
 def test_a_state_with_hard_numbers_is_refused_or_stays_finite(name, dtype):
     model = learned(name, dtype)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from driftline.base import registry
+from tests.cases import for_each
 from tests.reference import Case, Outcome, Reference
 from tests.reference.learners import ELSEWHERE, NAMES, REFERENCES, path_of
 from tests.reference.losses import ON_SIGNS
 from tests.streams import Array, drifting, loop, signs, with_ones
 
-DIMENSIONS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33]
+DIMENSIONS = {True: [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33], False: [1, 4, 33]}  # the intercept is one more weight
 OF_THE_INTERFACE = {"intercept", "dtype", "missing"}
 PRECISE = {name: reference for name, reference in REFERENCES.items() if reference.precise is not None}
 
@@ -51,16 +52,16 @@ def test_learners_that_need_no_reference_still_exist():
     assert set(registry.regressors()) >= ELSEWHERE
 
 
-@pytest.mark.parametrize("name", PRECISE)
+@for_each("name", PRECISE)
 def test_a_reference_has_the_defaults_of_its_class(name):
     theirs = registry.regressors()[name]().get_params(deep=False)
     assert REFERENCES[name].defaults == {key: value for key, value in theirs.items() if key not in OF_THE_INTERFACE}
 
 
-@pytest.mark.parametrize("intercept", [False, True])
+@for_each("intercept", [False, True])
 @every_case(REFERENCES)
 def test_a_learner_matches_its_reference_at_every_row(name, case, intercept):
-    for d in DIMENSIONS:
+    for d in DIMENSIONS[intercept]:
         X, y = drifting(seed=100 * d + intercept, rows=40, d=d)
         y = labels(y, case)
         reference = expected(name, case, X, y, intercept)

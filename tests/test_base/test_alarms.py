@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import driftline as dl
 from driftline.demo import demand
+from tests.cases import for_each
 
 
 def certain_variance(scores):
@@ -168,7 +169,7 @@ AT_REST = {
 
 
 @pytest.mark.parametrize("name", AT_REST)
-@pytest.mark.parametrize("false_every", [1_000, 10_000])
+@for_each("false_every", [1_000, 10_000])
 def test_false_alarms_are_at_least_as_rare_as_promised(name, false_every):
     errors = AT_REST[name](np.random.default_rng(5), 200_000)
     assert dl.Alarm(false_every=false_every).update_many(errors).size <= 200_000 / false_every
@@ -313,7 +314,7 @@ def test_bad_errors_change_nothing():
     assert pickle.dumps(alarm) == before
 
 
-@pytest.mark.parametrize(
+@for_each(
     "change",
     [
         {"evidence": np.array([0.0, 10.0, 0.0, 0.0])},

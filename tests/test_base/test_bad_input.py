@@ -7,6 +7,7 @@ import pytest
 
 import driftline as dl
 from driftline.checks.tools import same
+from tests.cases import for_each
 
 
 @pytest.fixture
@@ -76,7 +77,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("act", "message"), MESSAGES, ids=[message[:60] for _, message in MESSAGES])
+@for_each("act, message", MESSAGES)
 def test_the_message_names_the_call_the_value_and_the_place(model, act, message):
     before = model.__getstate__()
     with pytest.raises((ValueError, TypeError), match=f"^{message}"):

@@ -21,6 +21,7 @@ from driftline.checks.tools import require_same
 from driftline.features import Lags, Standardize
 from driftline.storage.model_file import Record
 from driftline.tables import cells
+from tests.cases import for_each
 
 FRAMES = {
     "pandas": lambda columns: pd.DataFrame(
@@ -68,7 +69,7 @@ def looped(model, rows, y, weight=None):
     return np.array(predicted)
 
 
-@pytest.mark.parametrize("missing", ["raise", "mean"])
+@for_each("missing", ["raise", "mean"])
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_frame_of_any_library_equals_the_loop_over_its_rows(name, library, missing):
@@ -171,13 +172,13 @@ def test_a_ticket_keeps_the_values_that_ask_filled_in():
     np.testing.assert_allclose(model._weights, twin._weights, rtol=1e-12)
 
 
-@pytest.mark.parametrize("keep", [
+@for_each("keep", [
     lambda model: dl.from_bytes(model.to_bytes()),
     lambda model: pickle.loads(pickle.dumps(model)),
     copy.copy,
     copy.deepcopy,
     lambda model: model.clone(include_attributes=True),
-], ids=["bytes", "pickle", "copy", "deepcopy", "clone"])  # fmt: skip
+])  # fmt: skip
 @pytest.mark.parametrize("name", [*LEARNERS, "classifier"])
 def test_copies_keep_the_columns(name, keep):
     columns = columns_of(60, missing=True)
@@ -206,7 +207,7 @@ def forged(change):
     return Record(written.kind, head, dict(written.arrays))
 
 
-@pytest.mark.parametrize("change", [
+@for_each("change", [
     lambda columns: columns["features"].pop(),
     lambda columns: columns["features"].reverse(),
     lambda columns: columns["columns"].pop(),
@@ -220,7 +221,7 @@ def forged(change):
     lambda columns: columns["columns"][1][1].pop("total"),
     lambda columns: columns.update(columns=3),
     lambda columns: columns.pop("named"),
-], ids=range(13))  # fmt: skip
+])  # fmt: skip
 def test_a_file_with_inconsistent_columns_is_refused(change):
     record.read(forged(lambda columns: None))
     with pytest.raises((ValueError, KeyError, TypeError)):

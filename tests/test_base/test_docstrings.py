@@ -9,6 +9,7 @@ import pytest
 import driftline as dl
 from driftline import features
 from driftline.base import docstrings, registry
+from tests.cases import for_each
 
 CLASSES = [
     *registry.learners().values(),
@@ -17,7 +18,7 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@for_each("cls", CLASSES)
 def test_help_has_no_markup_and_describes_every_parameter(cls):
     text = inspect.getdoc(cls)
     assert not re.search(r"\\|:\w+:`|\.\. math|``", text.partition(">>>")[0])
@@ -27,7 +28,7 @@ def test_help_has_no_markup_and_describes_every_parameter(cls):
     assert (">>>" in docstrings.written(cls)) == (">>>" in text)
 
 
-@pytest.mark.parametrize("name", registry.learners())
+@for_each("name", registry.learners())
 def test_a_summary_ends_with_the_cost(name):
     what, cost = registry.summary_of(registry.learners()[name])
     assert what

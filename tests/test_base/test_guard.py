@@ -16,6 +16,7 @@ from driftline.checks.tools import same
 from driftline.features import Standardize
 from driftline.linear.policies import Divide
 from tests import patience
+from tests.cases import for_each
 
 PACKAGE = os.path.dirname(dl.__file__) + os.sep
 ROWS = np.random.default_rng(0).normal(size=(12, 3))
@@ -291,7 +292,7 @@ CALLS_OUT = {
 }
 
 
-@pytest.mark.parametrize("verb", CALLED_BACK)
+@for_each("verb", CALLED_BACK)
 @pytest.mark.parametrize("kind", CALLERS)
 def test_a_users_function_cannot_call_its_own_model_and_the_model_learns_as_if_it_had_not_tried(kind, verb):
     for name, call in CALLS_OUT.items():

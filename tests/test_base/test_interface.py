@@ -12,6 +12,7 @@ import pytest
 
 import driftline as dl
 from driftline.base import registry
+from tests.cases import for_each
 
 
 def test_the_public_names_exist():
@@ -115,6 +116,7 @@ def test_checks_are_reachable_from_the_package():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "3\n"
 
 
+@for_each("learner", [make() for make in registry.regressors().values()])
 def test_hyper_parameters_are_keyword_only(learner):
     for name, parameter in inspect.signature(type(learner)).parameters.items():
         by_place = name in ("learners", "top", "learner", "transformers")
@@ -134,6 +136,7 @@ def test_one_row_matches_the_update_by_hand():
     assert isinstance(model.predict_one([1.5]), float)
 
 
+@for_each("learner", [make() for make in registry.regressors().values()])
 def test_eg_on_the_simplex_starts_at_the_mean_of_the_features_and_all_others_at_zero(learner):
     row = [0.2, 0.4, 0.6]
     start = np.mean([*row, 1.0]) if isinstance(learner, dl.EG) else 0.0
@@ -221,6 +224,7 @@ def test_base_classes_cannot_be_used_directly():
             kind().learn_one([1.0], 1.0)
 
 
+@for_each("learner", [make() for make in registry.regressors().values()])
 def test_the_certificate_of_an_untrained_learner_is_empty(learner):
     certificate = learner.certificate()
     assert isinstance(certificate, dl.Certificate)

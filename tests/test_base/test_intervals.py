@@ -13,6 +13,7 @@ from scipy.stats import norm
 import driftline as dl
 from driftline import _core
 from driftline.base import levels, registry
+from tests.cases import for_each
 from tests.conftest import FAMILIES, VARIANTS
 from tests.reference import coverage
 
@@ -44,9 +45,7 @@ def streams(rng):
     yield "switching", *dl.streams.Switching(power=0.5, every=500, noise=0.05, seed=1).take(ROWS)
 
 
-@pytest.mark.parametrize(
-    ("name", "X", "y"), list(streams(np.random.default_rng(3))), ids=lambda value: value if isinstance(value, str) else ""
-)
+@for_each("name, X, y", list(streams(np.random.default_rng(3))))
 @pytest.mark.parametrize("make", [dl.Kalman, dl.NLMS, lambda: dl.RLS(forgetting=0.99)], ids=["kalman", "nlms", "rls"])
 def test_every_window_has_the_requested_coverage(make, name, X, y):
     for level in LEVELS:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests.cases import for_each
 
 
 def learned(model, rows=400, d=3, seed=0):
@@ -59,7 +60,7 @@ PACED = {
 }
 
 
-@pytest.mark.parametrize("every", [1, 3, 25])
+@for_each("every", [1, 3, 25])
 @pytest.mark.parametrize("name", PACED)
 def test_memory_over_time_equals_that_of_the_loop_and_survives_a_copy(name, every):
     rng = np.random.default_rng(3)

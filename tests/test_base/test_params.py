@@ -8,6 +8,7 @@ import pytest
 
 import driftline as dl
 from driftline.checks.tools import fresh, same
+from tests.cases import for_each
 
 RULES = [
     (dl.RLS, "forgetting", [1, 1e-9, 0.5, [0.5, 1.0]], [0, 1.2, -0.1, math.inf, [], [0.5, 2.0], "0.9", None, True]),
@@ -122,7 +123,7 @@ def test_numbers_of_other_types_compute_like_python_numbers(rows):
 EXTREMES = [5e-324, 1e-300, 1e-150, 1e-40, 1e-8, 0.999999, 1e8, 1e40, 1e150, 1e300, 1.7e308]
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@for_each("dtype", ["float64", "float32"])
 def test_no_accepted_parameter_breaks_the_state(learner, dtype):
     """At the ends of the range 1/ridge is infinite, the noise vanishes, and a step overflows."""
     rng = np.random.default_rng(5)

@@ -11,6 +11,7 @@ import pytest
 import driftline as dl
 from driftline.base import registry
 from driftline.checks.tools import same
+from tests.cases import for_each
 
 
 def test_pickles_continue_in_another_process(rows, tmp_path):
@@ -101,7 +102,7 @@ def wrecked(state):
         yield "a negative number of rows", {**core, "sums": np.where(np.arange(core["sums"].size) == 0, -1.0, core["sums"])}
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@for_each("dtype", ["float64", "float32"])
 def test_an_invalid_state_is_refused_and_changes_nothing(learner, dtype, rows):
     model = dl.checks.tools.fresh(learner, dtype=dtype)
     model.run(rows[0][:153], rows[1][:153])

@@ -10,6 +10,7 @@ import pytest
 
 import driftline as dl
 from driftline.base import registry
+from tests.cases import for_each
 from tests.reference import coverage
 
 LEVELS = (0.9, 0.95, 0.99)
@@ -51,7 +52,7 @@ def learner_of(name):
     return dl.Kernel(budget=20) if name == "kernel" else registry.regressors()[name]()
 
 
-@pytest.mark.parametrize("rows", [500, 2000, 5000])
+@for_each("rows", [500, 2000, 5000])
 @pytest.mark.parametrize("name", [name for name in registry.regressors() if name != "auto"])
 def test_intervals_recover_after_a_quiet_spell(name, rows):
     require_intervals(lambda: learner_of(name), *spell_of(rows))

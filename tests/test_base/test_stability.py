@@ -11,6 +11,7 @@ import pytest
 import driftline as dl
 from driftline.base.stability import concerns
 from driftline.features import Standardize
+from tests.cases import for_each
 from tests.streams import drifting
 from tests.test_linear.test_keep_prior import calendar
 
@@ -50,7 +51,7 @@ def collinear(rows, d=5):
     return X, y
 
 
-@pytest.mark.parametrize("verb", ["run", "partial_fit", "fit"])
+@for_each("verb", ["run", "partial_fit", "fit"])
 @pytest.mark.parametrize("learner", SHORT, ids=repr)
 def test_a_memory_that_does_not_determine_the_weights_causes_one_warning(learner, verb):
     X, y = collinear(200)

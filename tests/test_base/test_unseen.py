@@ -10,6 +10,7 @@ import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
 from driftline.errors import ModelFileError
 from driftline.features import Lags, Standardize
+from tests.cases import for_each
 
 LEVELS = {"oak": 10.0, "ash": 20.0, "elm": 36.0}
 LEARNERS = {
@@ -169,8 +170,8 @@ def growing_rows(seed, texts):
     return found
 
 
-@pytest.mark.parametrize("texts", [False, True], ids=["numbers", "texts"])
-@pytest.mark.parametrize("missing", ["raise", "skip", "mean"])
+@for_each("texts", [False, True])
+@for_each("missing", ["raise", "skip", "mean"])
 @pytest.mark.parametrize("name", GROWING)
 def test_a_row_with_new_features_is_learned_as_its_ticket_is(name, missing, texts):
     for seed in range(3):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from tests.cases import for_each
 from tests.streams import looped
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import Places, as_csv, as_json_lines, mixed, write
@@ -150,8 +151,8 @@ def test_features_and_drop_choose_columns_and_set_chooses_parameters(capsys, tmp
     assert found["features"] == ["wind", "on", "wind is missing"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+@for_each(
+    "arguments, code, words",
     [
         (["-t", "lod"], 1, "there is no column 'lod'. Did you mean load?"),
         (["-t", "load", "--drop", "wnd"], 1, "there is no column 'wnd'. Did you mean wind?"),

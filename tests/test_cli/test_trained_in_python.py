@@ -12,6 +12,7 @@ from driftline.features import Standardize
 from tests.test_cli.calling import call
 from tests.test_cli.tables import write
 
+ENDINGS = (".csv", ".jsonl", ".parquet")
 WORDS = {"": "mean", "wind": "last", "town": "zero"}
 LEARNERS = {
     "rls": lambda: dl.RLS(missing="mean"),
@@ -41,10 +42,9 @@ def rows_of(frame):
     return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("by", ["loop", "run", "ids"])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_model_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, by, ending):
+def test_a_model_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, by):
     frame, y = weather(130)
     labels = np.where(y > 2, "high", "low").tolist() if name == "classifier" else y.tolist()
     model, saved = LEARNERS[name](), None
@@ -61,16 +61,17 @@ def test_a_model_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, by,
                 saved.learn_one(place - 3, labels[place - 3])
     (saved or model).save(tmp_path / "m")
     ahead = frame[120:].assign(town=["Oslo", "Bern", None, "Rome", "Oslo"] * 2)
-    source = write(pa.Table.from_pandas(ahead, preserve_index=False), tmp_path / f"a{ending}")
-    code, _, err = call(capsys, "predict", tmp_path / "m", source, "--out", tmp_path / "out.jsonl", "--quiet")
-    assert (code, err) == (0, "")
-    found = [json.loads(line)["prediction"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     loaded = dl.load(tmp_path / "m")
     learner = loaded.learner if by == "ids" else loaded
     first = learner.ask(rows_of(ahead[:1])[0]).delay
     delays = [None if by == "ids" else first + place for place in range(len(ahead))]
     expected = [learner.ask(row, delay).prediction for row, delay in zip(rows_of(ahead), delays, strict=True)]
-    assert found == expected if name == "classifier" else np.allclose(found, expected, rtol=1e-12)
+    for ending in ENDINGS:
+        source = write(pa.Table.from_pandas(ahead, preserve_index=False), tmp_path / f"a{ending}")
+        code, _, err = call(capsys, "predict", tmp_path / "m", source, "--out", tmp_path / "out.jsonl", "--quiet")
+        assert (code, err) == (0, "")
+        found = [json.loads(line)["prediction"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+        assert found == expected if name == "classifier" else np.allclose(found, expected, rtol=1e-12)
 
 
 FLEETS = {
@@ -82,9 +83,8 @@ FLEETS = {
 }
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
 @pytest.mark.parametrize("name", FLEETS)
-def test_a_fleet_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, ending):
+def test_a_fleet_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name):
     make, columns = FLEETS[name]
     frame, y = weather(130)
     frame = frame[columns].fillna({"wind": 0.5}) if name.startswith("number") or name == "classifier" else frame[columns]
@@ -95,22 +95,21 @@ def test_a_fleet_predicts_a_file_as_it_predicts_rows(capsys, tmp_path, name, end
     fleet.run(keys[:120], frame[:120].astype(dict.fromkeys(["wet"], float) if "wet" in frame else {}), labels[:120])
     fleet.save(tmp_path / "m")
     ahead = frame[120:].reset_index(drop=True)
-    source = write(
-        pa.Table.from_pandas(ahead.assign(id=keys[120:], other="o"), preserve_index=False), tmp_path / f"a{ending}"
-    )
-    level = [] if name == "classifier" else ["--level", "0.8"]
-    out = tmp_path / "out.jsonl"
-    code, _, err = call(capsys, "predict", tmp_path / "m", source, "--key", "id", "--out", out, "--quiet", *level)
-    assert (code, err) == (0, "")
-    found = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [row["key"] for row in found] == [str(key) for key in keys[120:]]
+    level, out = [] if name == "classifier" else ["--level", "0.8"], tmp_path / "out.jsonl"
+    table = pa.Table.from_pandas(ahead.assign(id=keys[120:], other="o"), preserve_index=False)
     ahead = ahead.astype({"wet": float}) if "wet" in ahead else ahead
     expected = fleet.predict_many(keys[120:], ahead)
-    predicted = [row["prediction"] for row in found]
-    assert predicted == list(expected) if name == "classifier" else np.allclose(predicted, expected, rtol=1e-12)
-    if level:
-        ends = fleet.predict_intervals(keys[120:], ahead, 0.8)
-        assert np.allclose([[row["lower"], row["upper"]] for row in found], np.transpose(ends), rtol=1e-12)
+    ends = fleet.predict_intervals(keys[120:], ahead, 0.8) if level else None
+    for ending in ENDINGS:
+        source = write(table, tmp_path / f"a{ending}")
+        code, _, err = call(capsys, "predict", tmp_path / "m", source, "--key", "id", "--out", out, "--quiet", *level)
+        assert (code, err) == (0, "")
+        found = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [row["key"] for row in found] == [str(key) for key in keys[120:]]
+        predicted = [row["prediction"] for row in found]
+        assert predicted == list(expected) if name == "classifier" else np.allclose(predicted, expected, rtol=1e-12)
+        if level:
+            assert np.allclose([[row["lower"], row["upper"]] for row in found], np.transpose(ends), rtol=1e-12)
 
 
 def test_the_column_of_a_fleets_keys_must_be_named(capsys, tmp_path):

@@ -4,6 +4,7 @@ import pytest
 
 from driftline.client import ServiceError, UnsureError, calls
 from driftline.client.trial import Trial
+from tests.cases import for_each
 
 SAFE = calls.learn("m", [{"id": "a", "y": 1.0}], batch=False)
 UNSAFE = calls.learn("m", [{"id": "a", "y": 1.0}, {"x": [1.0], "y": 1.0}], batch=True)
@@ -16,7 +17,7 @@ def trial(call, addresses=("a",), patience=10.0, clock=lambda: 0.0):
 
 
 @pytest.mark.parametrize("call", [SAFE, PURE, calls.get("m", None), calls.put("m", {}), calls.delete("m")])
-@pytest.mark.parametrize("status", [502, 503, 504])
+@for_each("status", [502, 503, 504])
 def test_a_call_that_is_safe_to_repeat_is_sent_again(call, status):
     tried = trial(call)
     assert not tried.settled(status, PROBLEM)

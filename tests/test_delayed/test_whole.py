@@ -14,6 +14,7 @@ from driftline.delayed import undo
 from driftline.delayed.parallel import in_parallel
 from driftline.features import Lags, Standardize
 from tests import patience
+from tests.cases import for_each
 from tests.test_base.test_guard import interrupted_at, landmarks
 
 RNG = np.random.default_rng(5)
@@ -62,7 +63,7 @@ LEARN = {
 COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda model: pickle.loads(pickle.dumps(model))}
 
 
-@pytest.mark.parametrize("way", COPIES)
+@for_each("way", COPIES)
 @pytest.mark.parametrize("name", LEARNERS)
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_copy_is_equal_and_independent(kind, name, way):
@@ -76,7 +77,7 @@ def test_a_copy_is_equal_and_independent(kind, name, way):
     assert model.to_bytes() == other.to_bytes() != before
 
 
-@pytest.mark.parametrize("way", COPIES)
+@for_each("way", COPIES)
 @pytest.mark.parametrize("name", [*LEARNERS, "classifier"])
 def test_a_copied_ticket_is_told_on_its_own(name, way):
     model = dl.Classifier() if name == "classifier" else LEARNERS[name]()

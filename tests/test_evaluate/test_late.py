@@ -8,6 +8,7 @@ import scipy.sparse
 import driftline as dl
 from driftline import evaluate
 from driftline.base import registry
+from tests.cases import for_each
 
 
 def make(name):
@@ -36,7 +37,7 @@ def plainly(model, xs, y, delay, level=None):
     return predicted, np.array(ends)
 
 
-@pytest.mark.parametrize("delay", [1, 24])
+@for_each("delay", [1, 24])
 @pytest.mark.parametrize("name", registry.regressors())
 def test_every_learner_gives_the_bits_of_a_plain_loop(name, delay):
     X, y = rows()

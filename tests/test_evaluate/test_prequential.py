@@ -5,6 +5,7 @@ import pytest
 
 import driftline as dl
 from driftline import evaluate
+from tests.cases import for_each
 from tests.test_evaluate import naive
 
 
@@ -17,7 +18,7 @@ def rows():
     return X, y
 
 
-@pytest.mark.parametrize("kind", ["cumulative", "window", "fading"])
+@for_each("kind", ["cumulative", "window", "fading"])
 @pytest.mark.parametrize("metric", ["mse", "rmse", "mae", "r2", "accuracy"])
 def test_curves_match_the_definitions_of_the_metrics(rows, metric, kind):
     X, y = rows

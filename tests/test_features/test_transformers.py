@@ -13,6 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import driftline as dl
 from driftline.features import TRANSFORMERS, Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
+from tests.cases import for_each
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 3)) * [1.0, 1e3, 1e-3] + [0.0, 50.0, 7.0]
@@ -224,7 +225,7 @@ def test_mappings_give_the_same_result_as_arrays(transformer):
     assert by_name.transform_one({**row, "unknown": 1.0}) == by_name.transform_one(row)
 
 
-@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@for_each("way", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
 def test_copies_continue_identically_and_independently(transformer, way):
     transformer.run(X[:30], Y[:30])
     twin = way(transformer)
@@ -235,7 +236,7 @@ def test_copies_continue_identically_and_independently(transformer, way):
 BAD_ROWS = [[0.1, np.nan, 0.2], [0.1, np.inf, 0.2], [1.0], "abc", None, [[1.0, 2.0, 3.0]], ["a", 1.0, 2.0], [1j, 1, 1], []]
 
 
-@pytest.mark.parametrize("bad", BAD_ROWS, ids=str)
+@for_each("bad", BAD_ROWS)
 def test_bad_rows_are_refused_and_leave_no_trace(transformer, bad):
     transformer.run(X, Y)
     before = pickle.dumps(transformer)
@@ -260,8 +261,8 @@ def test_lags_of_labels_need_labels():
     Lags(x=3).learn_one([1.0])
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
+@for_each(
+    "make, words",
     [
         (lambda: Lags(y=-1), "y must be"),
         (lambda: Lags(x=1.5), "x must be"),

@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from driftline.files import open_rows
+from tests.cases import for_each
 
 FRACTIONS = ["", ".5", ".123456", ".1234567", ".123456789"]
 
@@ -19,8 +20,8 @@ def read(path, **options):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "text.parquet"])
-@pytest.mark.parametrize("mark", ["", "Z", "+01:00"])
-@pytest.mark.parametrize("first_row", [0, 30, 90])
+@for_each("mark", ["", "Z", "+01:00"])
+@for_each("first_row", [0, 30, 90])
 def test_nine_decimals_are_read_alike_in_all_formats(tmp_path, monkeypatch, name, mark, first_row):
     """The first time with more than six decimals may come in a later block, when the others have shown what they are."""
     for constant, value in (("BLOCK", 400), ("FIRST", 400), ("LEAST", 1)):

@@ -11,6 +11,7 @@ from driftline.files import DataError, Options, Rows, arrow_tables, lines, open_
 from driftline.files.digests import Digests, of_rows
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import open_source
+from tests.cases import for_each
 from tests.test_cli.tables import as_csv, mixed, write
 
 FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.arrows", "a.jsonl"]
@@ -39,7 +40,7 @@ def test_small_blocks_give_the_same_rows_as_large_ones(tmp_path, monkeypatch, na
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("done", [0, 1, 99, 100, 101, 299, 300])
+@for_each("done", [0, 1, 99, 100, 101, 299, 300])
 def test_rows_that_were_read_before_are_left_out(tmp_path, name, done):
     path, options = write(mixed(300), tmp_path / name), Options(target="load")
     first = Digests()

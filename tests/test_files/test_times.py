@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from driftline.files import DataError, Options, Rows, open_rows
 from driftline.files.written_times import LAYOUTS, kind_of, layouts_of, parse
+from tests.cases import for_each
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import write
 
@@ -74,8 +75,8 @@ def test_local_times_that_go_back_without_a_zone_are_counted(tmp_path, capsys):
     assert outcome(capsys, "run", path, "-t", "load", "-m", "rls", "--time", "when")["rows_back_in_time"] == 1
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
+@for_each(
+    "written, expected",
     [
         (["31/12/2025", "1/2/2025"], ["2025-12-31", "2025-02-01"]),
         (["12/31/2025", "1/2/2025"], ["2025-12-31", "2025-01-02"]),
@@ -227,7 +228,7 @@ def test_a_number_with_separators_is_not_reported_as_missing(tmp_path, target, m
         assert len(block_of(path, target=target, **more, **{option: "price"})) == 4
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         ["1,128,818", "903,112"],
@@ -265,8 +266,8 @@ def test_an_unknown_time_zone_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-@pytest.mark.parametrize(
-    ("written", "odd"),
+@for_each(
+    "written, odd",
     [
         (["{}Z", "{}"] * 4, 1),
         (["{}"] * 3 + ["{}Z"] * 5, 3),
@@ -274,7 +275,6 @@ def test_an_unknown_time_zone_is_named(tmp_path):
         (["{}+01:00"] * 2 + ["{}"] * 6, 2),
         (["{}"] * 7 + ["{}-03:30"], 7),
     ],
-    ids=str,
 )
 def test_the_first_time_unlike_those_before_it_is_named(tmp_path, name, written, odd):
     """However many of the rest are like it."""
@@ -287,8 +287,8 @@ def test_the_first_time_unlike_those_before_it_is_named(tmp_path, name, written,
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-@pytest.mark.parametrize("offset", ["", "Z", "+01:00"])
-@pytest.mark.parametrize("decimals", [[0] * 4 + [9] * 4, [9] * 8, [7, 3, 0, 9, 6, 8, 1, 2]], ids=str)
+@for_each("offset", ["", "Z", "+01:00"])
+@for_each("decimals", [[0] * 4 + [9] * 4, [9] * 8, [7, 3, 0, 9, 6, 8, 1, 2]])
 def test_decimals_beyond_microseconds_are_cut_off(tmp_path, name, offset, decimals):
     """Also where they come after times without them, in a later block."""
     fractions = ["." * bool(count) + "123456789"[:count] for count in decimals]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests.cases import for_each
 from tests.test_storage.test_model_file import forge, parts, refuse
 
 from .apart import keyed_rows, require_same
@@ -19,7 +20,7 @@ LEARNERS = [dl.RLS(dtype="float32"), dl.Kalman(), dl.ARCOR(radius=0.5), dl.EG(no
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("n", [40, None])
+@for_each("n", [40, None])
 def test_a_loaded_fleet_resumes_as_if_never_stopped(learner, named, n, path):
     keys, X, y = keyed_rows(keys=6)
     keys = [f"key {key}" for key in keys] if named else keys * 3
@@ -96,8 +97,8 @@ def test_forged_numbers_are_refused(name, place, value, words, path):
     refuse(path, words)
 
 
-@pytest.mark.parametrize("name", ["weights", "matrix", "diagonal", "sums", "slots", "skipped", "keys"])
-@pytest.mark.parametrize("change", [None, lambda a: a[:-1], lambda a: a.astype(np.float16), lambda a: a.reshape(1, -1)])
+@for_each("name", ["weights", "matrix", "diagonal", "sums", "slots", "skipped", "keys"])
+@for_each("change", [None, lambda a: a[:-1], lambda a: a.astype(np.float16), lambda a: a.reshape(1, -1)])
 def test_missing_and_misshapen_arrays_are_refused(name, change, path):
     keys, X, y = keyed_rows()
     fleet = dl.Fleet(dl.RLS(), 5, named=True)

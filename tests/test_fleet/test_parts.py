@@ -14,6 +14,7 @@ import pytest
 
 import driftline as dl
 from driftline.fleet import hashes
+from tests.cases import for_each
 
 from .apart import keyed_rows, require_same, run_apart
 
@@ -27,7 +28,7 @@ def labels_for(learner, y):
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("options", [{}, {"alarms": True}])
+@for_each("options", [{}, {"alarms": True}])
 def test_merged_parts_equal_the_whole_fleet(learner, named, options):
     keys, X, y = keyed_rows(keys=40, count=1200)
     keys, y = NAMES[keys] if named else keys, labels_for(learner, y)

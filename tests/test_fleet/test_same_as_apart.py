@@ -13,6 +13,7 @@ from driftline.base import registry
 from driftline.base.processors import cores
 from driftline.fleet.call import threads_for
 from driftline.fleet.core import has_fixed_size
+from tests.cases import for_each
 
 from ..conftest import VARIANTS
 from .apart import keyed_rows, require_same, run_apart
@@ -58,7 +59,7 @@ def test_all_linear_learners_of_the_registry_are_stored_in_one_block():
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("d", [1, 3, 4, 7, 8, 9, 16, 17, 33])
+@for_each("d", [1, 3, 4, 7, 8, 9, 16, 17, 33])
 def test_every_width_gives_the_results_of_separate_learners(learner, dtype, d):
     learner = learner.clone({"dtype": dtype})
     keys, X, y = keyed_rows(keys=3, count=90, d=d)
@@ -69,7 +70,7 @@ def test_every_width_gives_the_results_of_separate_learners(learner, dtype, d):
         require_same(fleet[key], model)
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 3])
+@for_each("jobs", [1, 2, 3])
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Kalman(), dl.NLMS(), dl.ARCOR(), dl.RLS(forgetting=[0.5, 0.9])], ids=repr)
 def test_threads_change_nothing(learner, jobs, monkeypatch):
     monkeypatch.setattr("driftline.fleet.call.ROWS_FOR_A_THREAD", 1)

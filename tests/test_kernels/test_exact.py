@@ -6,6 +6,7 @@ import pytest
 import driftline as dl
 from driftline.base import registry
 from driftline.linear.recursion import Recursive
+from tests.cases import for_each
 
 SECOND_ORDER = {
     name: kind() for name, kind in registry.learners().items() if issubclass(kind, Recursive) and kind._plain_intercept
@@ -41,7 +42,7 @@ def drifting(rows=200, features=4, seed=5):
     return X, (X * weights).sum(axis=1) + 0.5 + 0.1 * rng.normal(size=rows)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
+@for_each("intercept", [True, False])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_linear_kernel_equals_the_linear_learner(name, intercept):
     X, y = drifting()

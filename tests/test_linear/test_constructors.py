@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.base import registry
+from tests.cases import for_each
 from tests.streams import drifting
 
 positive = st.floats(1e-3, 1e3)
@@ -85,8 +86,8 @@ def test_laser_for_no_drift_is_aar():
     np.testing.assert_allclose(model.run(X, y).predictions, dl.AAR(ridge=0.7).run(X, y).predictions, rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["V", "T", "d", "X", "Y"])
-@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "1"])
+@for_each("name", ["V", "T", "d", "X", "Y"])
+@for_each("bad", [0.0, -1.0, math.nan, math.inf, "1"])
 def test_laser_for_drift_names_the_invalid_argument(name, bad):
     if (name, bad) == ("V", 0.0):
         return
@@ -136,8 +137,8 @@ def test_relations_between_parameters_are_checked_wherever_they_change():
     assert (model.ridge, model.drift_cost) == (5.0, 9.0)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
+@for_each(
+    "make, message",
     [
         (lambda: dl.RLS(forgetting=0.0), r"RLS: forgetting must be in \(0, 1\]"),
         (lambda: dl.RLS(forgetting=[0.9, 1.1]), r"RLS: forgetting must be in \(0, 1\]"),

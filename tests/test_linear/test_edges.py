@@ -13,6 +13,7 @@ from mpmath import mp, mpf
 
 import driftline as dl
 from driftline.base import registry
+from tests.cases import for_each
 from tests.conftest import VARIANTS
 from tests.reference.learners import REFERENCES
 from tests.streams import SECOND_ORDER, Array, assert_same_state
@@ -196,7 +197,7 @@ def test_one_huge_value_does_not_ruin_auto(tmp_path, dtype, value, row):
     assert np.sqrt(np.mean(errors**2)) < 0.2
 
 
-@pytest.mark.parametrize("seed", range(60))
+@for_each("seed", range(60))
 def test_d_stays_finite_under_strong_forgetting(seed):
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 6))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from tests.cases import for_each
 from tests.streams import Array, drifting, loop, with_ones
 from tests.test_linear.test_rls import kept_ridges
 
@@ -114,7 +115,7 @@ def test_a_trained_model_can_change_its_ridge_but_not_keep_prior():
     assert np.linalg.eigvalsh(model.covariance_)[-1] <= 1 / 50
 
 
-@pytest.mark.parametrize("d", [3, 12])
+@for_each("d", [3, 12])
 @pytest.mark.parametrize("ridge", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("forgetting", [0.5, 0.9, 0.98, 0.999])
 def test_errors_are_close_to_those_of_restoring_the_prior_before_each_row(forgetting, ridge, d):

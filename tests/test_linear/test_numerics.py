@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.base import registry
+from tests.cases import for_each
 from tests.reference.learners import REFERENCES
 from tests.streams import EVERY, REFUSING, SECOND_ORDER, Array, drifting, state_of, weights_of, wild
 
@@ -232,7 +233,7 @@ def test_eigenvalues_are_positive_on_ordinary_streams(name):
         assert np.linalg.eigvalsh(model.covariance_)[0] > 0
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each("dtype", DTYPES)
 @pytest.mark.parametrize("name", sorted(EVERY))
 def test_the_state_stays_finite_for_inputs_and_labels_at_the_ends_of_the_range(name, dtype):
     """Squares of inputs overflow in float32, squares of labels in both dtypes."""
@@ -355,7 +356,7 @@ def test_after_wind_up_no_comparator_is_claimed():
     assert certificate.conditions == {"the growth of S was never capped": False}
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each("dtype", DTYPES)
 @pytest.mark.parametrize("name", registry.regressors())
 def test_extreme_sample_weights_leave_the_state_finite(name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)

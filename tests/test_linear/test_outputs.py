@@ -13,6 +13,7 @@ from sklearn.metrics import r2_score
 
 import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
+from tests.cases import for_each
 
 
 def fading(t):
@@ -51,7 +52,7 @@ def make(request):
     return MAKES[request.param]
 
 
-@pytest.mark.parametrize("options", [{}, {"intercept": False}, {"dtype": "float32"}], ids=str)
+@for_each("options", [{}, {"intercept": False}, {"dtype": "float32"}])
 def test_the_outputs_equal_those_of_separate_learners(make, options):
     X, Y = draw(0)
     weight = np.random.default_rng(1).uniform(0.2, 1.0, size=len(X))

@@ -14,6 +14,7 @@ from scipy.stats import kstest
 import driftline as dl
 from driftline.checks.tools import same
 from driftline.linear.pursuit import basis_pursuit, largest
+from tests.cases import for_each
 from tests.reference import Case, Outcome, Precise, Reference
 from tests.streams import Array, assert_same_state, drifting
 from tests.test_linear import test_dfop as dfop
@@ -131,7 +132,7 @@ def sparse_stream(rows: int, features: int, entries: int, seed: int = 0) -> tupl
 
 
 @pytest.mark.parametrize("matrix", MATRICES)
-@pytest.mark.parametrize(("dim", "seed"), [(1, 0), (5, 2**64 - 1), (8, 1), (100, 7), (131, 12345)])
+@for_each("dim, seed", [(1, 0), (5, 2**64 - 1), (8, 1), (100, 7), (131, 12345)])
 def test_the_matrix_equals_the_one_from_numpys_philox(matrix, dim, seed):
     ours = columns_of(met(50, dim=dim, seed=seed, matrix=matrix), np.arange(50))
     np.testing.assert_allclose(ours, random_matrix(dim, 50, seed, matrix), rtol=1e-13, atol=1e-15)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from tests.cases import for_each
 from tests.test_storage.test_model_file import forge, parts, refuse
 
 
@@ -36,8 +37,8 @@ def sequential(forgetting, ridge=1.0, intercept=True):
 
 
 @pytest.mark.parametrize("forgetting", [1.0, 0.9999, 0.99, 0.9])
-@pytest.mark.parametrize("ridge", [1.0, 1e-4, 100.0])
-@pytest.mark.parametrize("intercept", [True, False])
+@for_each("ridge", [1.0, 1e-4, 100.0])
+@for_each("intercept", [True, False])
 def test_the_model_equals_one_that_learned_row_by_row(forgetting, ridge, intercept):
     X, y = stream()
     expected = sequential(forgetting, ridge, intercept)

@@ -4,9 +4,8 @@ import ast
 import importlib
 from pathlib import Path
 
-import pytest
-
 import papers
+from tests.cases import for_each
 
 PUBLIC = {"driftline", "driftline.evaluate", "driftline.features", "driftline.regret", "driftline.streams"}
 
@@ -20,7 +19,7 @@ def imports(path):
             yield from ((alias.name, None) for alias in node.names if alias.name.partition(".")[0] == "driftline")
 
 
-@pytest.mark.parametrize("path", sorted(Path(papers.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+@for_each("path", sorted(Path(papers.__file__).parent.glob("*.py")))
 def test_papers_use_only_public_names(path):
     for module, name in imports(path):
         assert module in PUBLIC

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import regret
+from tests.cases import for_each
 
 from .draw import Array, Stream, powers, some, streams, within
 
@@ -143,7 +144,7 @@ def test_arcor(s: Stream, noise: float, radius: float, q: float):
             arcor_bounds(learner, s.X, s.y, within(u, radius, s.shape[0]))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_arcor_against_adversarial_labels(seed: int):
     """Labels opposite to each prediction, and a comparator that moves away from the weights at every reset."""
     rng = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from driftline.report import RunLog, page
 from driftline.report.alarms import alarm_lines
 from driftline.report.facts import Facts
 from driftline.report.headline import headline
+from tests.cases import for_each
 
 
 def tracked(rows=600, **options):
@@ -241,7 +242,7 @@ def test_a_missing_dependency_is_named(tmp_path, monkeypatch):
         run.report(tmp_path / "report.html")
 
 
-@pytest.mark.parametrize("name", registry.learners())
+@for_each("name", registry.learners())
 def test_every_learner_has_an_html_repr(name):
     model = registry.learners()[name]()
     assert "learned 0 rows" in read(model._repr_html_())

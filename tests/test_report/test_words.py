@@ -5,6 +5,7 @@ import math
 import pytest
 
 from driftline.report import words
+from tests.cases import for_each
 
 NUMBERS = {
     0.0: "0",
@@ -30,7 +31,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("value", NUMBERS)
+@for_each("value", NUMBERS)
 def test_numbers_are_rounded_for_the_page(value):
     assert words.number(value) == NUMBERS[value]
 

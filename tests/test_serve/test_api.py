@@ -13,6 +13,7 @@ import pyarrow as pa
 import driftline as dl
 from driftline.serve.api import Api
 from driftline.serve.tokens import Tokens, digest_of
+from tests.cases import for_each
 from tests.test_serve.client import refused
 
 
@@ -113,7 +114,7 @@ BAD_ROWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("row", "status", "places"), BAD_ROWS)
+@for_each("row, status, places", BAD_ROWS)
 def test_invalid_rows_are_refused_by_row_and_field_and_nothing_is_learned(client, row, status, places):
     good = {"id": "good", "x": {"u": 1.0}, "y": 1.0}
     last = client.engine.last

@@ -13,6 +13,7 @@ from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.requests import Requests, row_of, table_of
 from driftline.serve.schema import parse
+from tests.cases import for_each
 from tests.test_serve.tools import SEED
 
 
@@ -47,7 +48,7 @@ def test_a_batch_of_equal_features_is_read_as_a_table(parts):
     assert block.X.dtype == block.y.dtype == np.float64
 
 
-@pytest.mark.parametrize(
+@for_each(
     "parts",
     [
         rows({"a": 1.0})[:7],

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.streams import SEA, Hyperplane, Repeat, Rotating, Stream
+from tests.cases import for_each
 from tests.test_streams.cases import CASES, ROWS
 
-every_stream = pytest.mark.parametrize("stream", CASES.values(), ids=CASES)
+every_stream = for_each("stream", CASES.values())
 
 
 def equal(rows, others):
@@ -44,7 +45,7 @@ def test_a_short_take_is_the_beginning_of_a_long_one(stream):
         assert equal(stream.take(T), (X[:T], y[:T]))
 
 
-@every_stream
+@pytest.mark.parametrize("stream", CASES.values(), ids=CASES)
 @settings(max_examples=15)
 @given(size=st.integers(1, ROWS))
 def test_blocks_of_any_size_give_the_rows_of_take(stream, size):

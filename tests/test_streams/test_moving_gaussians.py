@@ -4,6 +4,7 @@ from scipy import stats
 
 from driftline.streams import MovingGaussians
 from driftline.streams.moving_gaussians import KINDS
+from tests.cases import for_each
 from tests.test_streams.statistics import assert_covariance, assert_mean, assert_share
 
 # Means of the two classes over rows 0-399, 4,000-4,399, 8,000-8,399 and 15,600-15,999 of the published 1CDT and 2CHT (Souza
@@ -58,7 +59,7 @@ def test_the_inputs_of_a_class_are_independent(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("t", [0, 399, 400, 9000])
+@for_each("t", [0, 399, 400, 9000])
 def test_the_classes_of_a_holdout_overlap_as_the_means_of_its_row_imply(kind, t):
     """The best classifier chooses the nearer mean; it is right with probability Phi(distance / (2 deviation))."""
     stream = MovingGaussians(kind=kind, seed=3)

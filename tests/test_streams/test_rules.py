@@ -7,10 +7,11 @@ import pytest
 from driftline.base.rules import rules_of
 from driftline.streams import SEA, Hyperplane, Join, MovingGaussians, Repeat, Rotating, StateSpace, Switching, make, names
 from driftline.streams.registry import _sources
+from tests.cases import for_each
 
 
-@pytest.mark.parametrize(
-    ("make_it", "message"),
+@for_each(
+    "make_it, message",
     [
         (lambda: Rotating(rate=-1.0), r"Rotating: rate must be in \[0, inf\), got -1.0"),
         (lambda: Rotating(rate=math.nan), r"Rotating: rate must be in \[0, inf\), got nan"),

@@ -1,6 +1,7 @@
 """Frames of several libraries, and other tables of numbers."""
 
 import array
+from itertools import cycle
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from tests.conftest import FAMILIES
 
 NAMES = ["a", "b", "c"]
 FRAMES = {
@@ -24,9 +26,11 @@ def make(request):
     return FRAMES[request.param]
 
 
-def test_a_frame_equals_its_array_with_names(make, family, rows):
-    X, y = rows
-    framed, plain = dl.checks.tools.fresh(family), dl.checks.tools.fresh(family)
+@pytest.mark.parametrize(("name", "library"), list(zip(FAMILIES, cycle(FRAMES), strict=False)))
+def test_a_frame_equals_its_array_with_names(name, library, rows):
+    """One module reads the frames of all libraries, before a learner sees them."""
+    (X, y), make = rows, FRAMES[library]
+    framed, plain = FAMILIES[name](), FAMILIES[name]()
     assert np.array_equal(framed.run(make(X), y).predictions, plain.run(X, y).predictions)
     assert framed.feature_names_in_.tolist() == NAMES
     assert np.array_equal(framed.predict(make(X[:5])), plain.predict(X[:5]))

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from tests.cases import for_each
 from tests.conftest import FAMILIES
 
 
@@ -202,7 +203,7 @@ REMEDIES = {
 
 
 @pytest.mark.parametrize("how", REMEDIES)
-@pytest.mark.parametrize("kind", [dl.RLS, dl.NLMS, dl.Averaged, dl.Auto])
+@for_each("kind", [dl.RLS, dl.NLMS, dl.Averaged, dl.Auto])
 def test_the_error_for_a_missing_value_names_ways_out_that_work(kind, how, rows):
     X, y = rows[0][:20].copy(), rows[1][:20].copy()
     act, holed, unlabelled, infinite = REMEDIES[how], X.copy(), y.copy(), X.copy()

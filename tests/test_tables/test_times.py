@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 import driftline as dl
 from driftline.files import Options, Rows
+from tests.cases import for_each
 
 BERLIN = "Europe/Berlin"
 START = dt.datetime(2025, 10, 25, 22, 10, 0, 123456, tzinfo=dt.UTC)  # some hours before the clocks go back
@@ -94,7 +95,7 @@ def cases():
 CASES = {name: (frame, values) for name, frame, values in cases()}
 
 
-@pytest.mark.parametrize("missing", ["skip", "mean"])
+@for_each("missing", ["skip", "mean"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_over_a_frame_equals_a_loop_over_pythons_values(name, missing):
     frame, values = CASES[name]

@@ -7,6 +7,7 @@ import pytest
 import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
 from driftline.features import Standardize
+from tests.cases import for_each
 
 LEARNERS = {
     "rls": dl.RLS,
@@ -69,7 +70,7 @@ def test_each_column_is_filled_in_by_its_own_word(words):
     assert model.n_skipped_ == len(y) - plain.n_seen_
 
 
-@pytest.mark.parametrize("words", ["mean", "last", "zero", BY_COLUMN], ids=["mean", "last", "zero", "by column"])
+@for_each("words", ["mean", "last", "zero", BY_COLUMN])
 @pytest.mark.parametrize("name", LEARNERS)
 def test_run_loop_tickets_and_copies_agree(name, words):
     frame, y = holed()

@@ -12,6 +12,7 @@ import pytest
 import driftline as dl
 from driftline import features
 from driftline.base import registry
+from tests.cases import for_each
 
 pytest.importorskip("mypy")
 USER = Path(__file__).parent / "user.py"
@@ -57,7 +58,7 @@ def test_the_users_file_uses_every_public_name_except_learners_and_runs():
         program[part](*program["rows"]())
 
 
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@for_each("cls", CLASSES)
 def test_signatures_show_the_parameters_and_their_defaults(cls):
     for signature in (inspect.signature(cls), inspect.signature(cls.__init__, follow_wrapped=False)):
         parameters = {name: shown.default for name, shown in signature.parameters.items() if name != "self"}
