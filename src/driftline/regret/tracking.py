@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -113,14 +113,7 @@ def sparse_dfop_theorem_2(
 
     References: :cite:`zhao2021`, Theorem 2.
     """
-    at = _project(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, "sparse_dfop_theorem_2")
-    return Bound(
-        statement=f"distance of Sparse-DFOP's weights from the projected true ones after {at.rows} rows, Theorem 2",
-        terms=at.terms,
-        conditions=at.conditions,
-        observed=float(np.linalg.norm(at.matrix @ at.truth - at.compressed)),
-        assumptions=at.assumptions,
-    )
+    return _compressed(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, "sparse_dfop_theorem_2")[0]
 
 
 def dfop_recovered(
@@ -163,52 +156,30 @@ def dfop_recovered(
     """
     where = "dfop_recovered"
     COUNT.require(where, "sparsity", sparsity)
-    at = _project(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, where)
-    M, D = at.matrix, at.matrix.shape[1]
-    shortest = basis_pursuit(lambda chosen: M[:, chosen].T.ravel(), lambda v: M.T @ v, at.compressed, D)
+    bound, learned = _compressed(X, y, weights, matrix, forget_rate, prior, rip, delta, noise, drift, where)
+    rows, M = as_rows(X, y, where)[0], np.asarray(matrix, dtype=np.float64)
+    path, D = as_path(weights, rows, where), M.shape[1]
+    shortest = basis_pursuit(lambda chosen: M[:, chosen].T.ravel(), lambda v: M.T @ v, learned, D)
     left_out = math.sqrt(max(1 - sparsity / D, 0.0)) * float(np.linalg.norm(shortest)) * float(np.linalg.norm(M, 2))
-    full = max(int(np.count_nonzero(table, axis=1).max()) for table in (at.table, at.path))
-    return Bound(
-        statement=f"distance of Sparse-DFOP's recovered weights from the true ones after {at.rows} rows, Eq. (17)",
-        terms={name: term / (1 - rip) for name, term in {**at.terms, "entries left out": left_out}.items()},
+    full = max(int(np.count_nonzero(table, axis=1).max()) for table in (rows, path))
+    return replace(
+        bound,
+        statement=f"distance of Sparse-DFOP's recovered weights from the true ones after {len(path) - 1} rows, Eq. (17)",
+        terms={name: term / (1 - rip) for name, term in {**bound.terms, "entries left out": left_out}.items()},
         conditions={
-            **at.conditions,
+            **bound.conditions,
             f"rip is at most sqrt(2) - 1: {rip:g}": rip <= math.sqrt(2) - 1,
             f"rows and weights have at most {sparsity} entries that are not 0: {full}": full <= sparsity,
         },
-        observed=float(np.linalg.norm(at.truth - largest(shortest, sparsity))),
-        assumptions=at.assumptions,
+        observed=float(np.linalg.norm(path[-1] - largest(shortest, sparsity))),
     )
 
 
-@dataclass(frozen=True)
-class _Projected:
-    """The quantities in Theorem 2."""
-
-    rows: int  # before the last
-    table: Array
-    path: Array
-    matrix: Array
-    truth: Array  # the true weights of the last row
-    compressed: Array  # Sparse-DFOP's weights for it
-    terms: dict[str, float]
-    conditions: dict[str, bool]
-    assumptions: tuple[str, ...]
-
-
-def _project(
-    X: Any,
-    y: Any,
-    weights: Any,
-    matrix: Any,
-    mu: float,
-    prior: float,
-    rip: float,
-    delta: float,
-    noise: float | None,
-    drift: float | None,
-    where: str,
-) -> _Projected:
+def _compressed(
+    X: Any, y: Any, weights: Any, matrix: Any, mu: float, prior: float, rip: float, delta: float, noise: float | None,
+    drift: float | None, where: str,
+) -> tuple[Bound, Array]:  # fmt: skip
+    """Theorem 2, and Sparse-DFOP's weights for the last row."""
     rows, labels = as_rows(X, y, where)
     path = as_path(weights, rows, where)
     M = np.asarray(matrix, dtype=np.float64)
@@ -226,13 +197,8 @@ def _project(
     noisy, drifting = (math.sqrt(2) * (1 + math.sqrt(3 * math.log(n * t / delta))) for n in (2, 4))
     run = replay(learner, projected, labels, weights_every=1)[1]
     assert run.weights is not None
-    return _Projected(
-        rows=t,
-        table=rows,
-        path=path,
-        matrix=M,
-        truth=path[t],
-        compressed=run.weights[t - 1],
+    bound = Bound(
+        statement=f"distance of Sparse-DFOP's weights from the projected true ones after {t} rows, Theorem 2",
         terms={
             "start": K * (1 - mu) ** t * R0 * float(np.linalg.norm(M @ path[0])),
             "projection": K * 3 * rip * psi * x * largest_norm(path[:t]),
@@ -240,12 +206,14 @@ def _project(
             "drift": K * drifting * wide * gamma * (R0 + psi * psi) / math.sqrt(mu),
         },
         conditions=_excited(projected[:t]),
+        observed=float(np.linalg.norm(M @ path[t] - run.weights[t - 1])),
         assumptions=(
             *_MODEL,
             f"matrix is a restricted isometry of order 2 s with the constant {rip:g}, and rows and weights are s-sparse",
             f"the bound may fail with probability {delta:g}",
         ),
     )
+    return bound, run.weights[t - 1]
 
 
 def _model(
