@@ -11,7 +11,7 @@ from driftline.evaluate import Cell, Table
 from driftline.streams import Rotating, Switching
 from papers.pictures import band, bands, colours, legend_below, panels
 from papers.race import Course, RaceResult, race
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 POWERS = (1.0, 1.5, 2.0, 3.0)  # q of ARCOR
 FREE = "ARCOR, no ball"
@@ -134,16 +134,3 @@ def draw(outcomes: Mapping[str, RaceResult]) -> Any:
     axes[len(outcomes)].set_ylabel("loss minus that of NLMS, thousands")
     legend_below(figure, axes[0], columns=6)
     return figure
-
-
-TARGET = Target(
-    title="AROWR, NLMS and ARCOR on a drifting target, without and with switches",
-    source="Vaits and Crammer (2011), Fig. 2",
-    setting=(
-        "2,000 rows of 20 inputs: five pairs from a Gaussian with standard deviations 10 and 1 turned by 45 degrees, ten "
-        "more of variance 2. The target is a unit vector in the first pair that turns by t^-0.01 at row t; or by t^-0.5, "
-        "and jumps to the next pair every 50 rows. Noise of variance 2 on the labels. One parameter a learner is tuned on "
-        "one sequence: NLMS's rate, AROWR's and ARCOR's noise r. 100 repetitions, 95 % confidence intervals of the mean."
-    ),
-    claim="AROWR is worst, NLMS second and ARCOR best, on both streams, and the gaps between them grow with time.",
-)

@@ -13,7 +13,7 @@ from papers.arcor_fig2 import NOISES, streams
 from papers.pictures import NEUTRAL, band, panels
 from papers.race import Course
 from papers.repeats import half_width, seeds
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 POWERS = (None, 1.0, 2.0, 3.0, 4.0)  # q of the copies; None never resets
 NAMES = tuple("no reset" if q is None else f"q = {q:g}" for q in POWERS)
@@ -143,17 +143,3 @@ def draw(records: list[list[Any]], names: list[str]) -> Any:
     axes[0].set_ylabel("loss over the best copy, thousands")
     axes[0].legend(frameon=False, fontsize=9)
     return figure
-
-
-TARGET = Target(
-    title="The two-layer network and its best copy",
-    source="Vaits and Crammer (2011), Section 6 and Theorem 2",
-    setting=(
-        "The two streams of Fig. 2, in degrees: 2,000 rows of 20 inputs, a unit vector that turns by t^-0.01 at row t, or "
-        "by t^-0.5 with a jump to the next pair of inputs every 50 rows, noise of variance 2. Five copies of ARCOR, without "
-        "resets and with q = 1, 2, 3, 4, and on top one without resets in the unit ball. One noise r for all of them, tuned "
-        "on one sequence. 100 repetitions, 95 % confidence intervals of the mean. The paper has no experiment with the "
-        "network: it states a theorem, and this evaluates it, from the certificates that the network gives as it learns."
-    ),
-    claim="The loss of the network is at most that of its best copy plus D log(T).",
-)

@@ -10,7 +10,7 @@ from driftline import ARCOR
 from driftline.evaluate import Table, plots
 from driftline.regret import path_length
 from papers.pictures import NEUTRAL, panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 POWERS = (1.5, 2.0, 4.0)  # p: the path length over T rows is of the order T^(1/p)
 NOISE = 0.1  # deviation of the labels' noise
@@ -147,17 +147,4 @@ def draw(records: list[list[Any]]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="The rate of ARCOR's regret, and thresholds of 2^-i",
-    source="Vaits and Crammer (2011), Section 4, the statements after Corollary 2",
-    setting=(
-        f"{D} inputs, uniform on the unit sphere; labels of a unit vector that turns so that the length of its path over T "
-        f"rows is nearly T^(1/p), with noise of deviation {NOISE:g}. ARCOR.for_drift(p) with noise 1 and radius 1, 1,000 to "
-        "300,000 rows, 20 repetitions. Regret is the loss minus that of the turning vector."
-    ),
-    claim=(
-        "With q = 2p/(p + 1), the regret is O(T^((p+1)/2p) log T) if the path length is of the order T^(1/p), and so "
-        "vanishes a row for p > 1. Thresholds 2^-i lead to very few restarts and very small eigenvalues, because the last "
-        "segment is about half of the sequence."
-    ),
-)
+TEXT = {"d": D, "noise": NOISE}

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from papers.sparse_rls import PlainLearner
+
 FLAT = 1e-6  # parameters of the flat priors
 
 
-class ASVBL:
+class ASVBL(PlainLearner):
     """Tracks weights under a Laplace prior, written as a scale mixture, with forgetting. O(D²) a row.
 
     The model: y = w·x + noise of precision β; w_j ~ N(0, 1/(β a_j)); a_j ~ inverse gamma(1, b_j/2); b_j and β have flat
@@ -33,24 +35,14 @@ class ASVBL:
     """
 
     def __init__(self, forgetting: float) -> None:
-        self.forgetting = forgetting
+        super().__init__(forgetting, 0.0)
 
-    def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        """Predictions of all rows, each made before its label was learned; NaN from the first non-finite one on."""
-        d = X.shape[1]
+    def begin(self, d: int) -> None:
+        """Sets all factors to their start."""
         self.R, self.z, self.q, self.n = np.zeros((d, d)), np.zeros(d), 0.0, 0.0
         self.w, self.a, self.b, self.beta = np.zeros(d), np.ones(d), np.ones(d), 1.0
-        found = np.full(len(y), np.nan)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            for t, (x, label) in enumerate(zip(X, y, strict=True)):
-                prediction = self.w @ x
-                if not np.isfinite(prediction):
-                    break
-                found[t] = prediction
-                self.learn(x, float(label))
-        return found
 
-    def learn(self, x: NDArray[Any], y: float) -> None:
+    def learn(self, x: NDArray[Any], y: float, error: float) -> None:
         """Learns a row by updating each factor once."""
         self.R *= self.forgetting
         self.R += np.outer(x, x)

@@ -12,7 +12,7 @@ from driftline.evaluate import Table, plots
 from driftline.regret import best_fixed, table_4_1
 from papers.pictures import legend_below, panels
 from papers.repeats import generator
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 D, RIDGE = 10, 2.0
 LINEAR, NEARLY, SMALL = "linear", "nearly linear, large labels", "small labels that are noise"
@@ -168,18 +168,4 @@ def draw(means: NDArray[Any], regrets: NDArray[Any], lengths: tuple[int, ...]) -
     return figure
 
 
-TARGET = Target(
-    title="Regret bounds for a fixed target",
-    source="Moroshko (2013), Section 4.1, Table 4.1",
-    setting=(
-        f"{D} inputs, uniform on the unit sphere, ridge b = {RIDGE:g}, noise r = 1. Three streams: labels of a vector of "
-        "norm 10; the same with noise within 0.5; and labels uniform in [-1, 1]. The comparator u is the vector, and on the "
-        "third stream the best fixed weights. 100 to 30,000 rows, 50 repetitions. The row of Theorem 6 has the 1 that the "
-        "printed table drops. The algorithm of Orabona et al. is not run, its bound is."
-    ),
-    claim=(
-        "Theorem 5 is better than the bound of Crammer et al., as often S < A; better than those of Vovk and Forster on "
-        "nearly linear problems with large labels, while theirs may be better if the labels are small; and O(1) where "
-        "labels are linear, where these grow as log T. Theorem 6 is like the bound of Orabona et al., with S for (U + Y)^2."
-    ),
-)
+TEXT = {"d": D, "ridge": RIDGE}

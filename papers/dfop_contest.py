@@ -54,17 +54,13 @@ def contest(context: Context, datasets: Sequence[Dataset]) -> Comparison:
     parts = []
     for dataset in datasets:
         learners = {"DFOP": dfop_at(dataset.forget_rate), "RLS": dfop_at(0.0), "1NN-win": NearestInWindow(WINDOW)}
-        parts.append(
-            compare(
-                learners,
-                {dataset.label: dataset.rows},
-                protocol="subsets",
-                repeats=context.pick(SUBSETS, 3),
-                metrics=Accuracy(),
-                n_jobs=context.jobs,
-                progress=context.progress,
-            )
-        )
+        options: dict[str, Any] = {
+            "protocol": "subsets",
+            "metrics": Accuracy(),
+            "n_jobs": context.jobs,
+            "progress": context.progress,
+        }
+        parts.append(compare(learners, {dataset.label: dataset.rows}, repeats=context.pick(SUBSETS, 3), **options))
     return joined(parts)
 
 

@@ -9,7 +9,7 @@ from driftline import DFOP
 from driftline.evaluate import Table, plots
 from driftline.regret import dfop_theorem_1
 from papers.pictures import NEUTRAL, panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 D, ROWS, PRIOR = 5, 400, 10.0
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3)
@@ -104,16 +104,4 @@ def draw(records: list[list[Any]]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="How often DFOP's distance from the true weights exceeds its bound",
-    source="Zhao et al. (2021), Theorem 1 and Remark 1",
-    setting=(
-        f"{D} standard normal inputs; weights with random steps of a fixed norm; labels with noise of either sign and one "
-        f"size, so that sigma and gamma are known; {ROWS} rows. DFOP with prior {PRIOR:g} and rates from {min(RATES):g} to "
-        f"{max(RATES):g}. 500 streams of each kind. The paper has no such experiment: it states the theorem."
-    ),
-    claim=(
-        "With probability at least 1 - delta, the distance of DFOP's weights from the true ones is at most the bound of Eq. "
-        "(8), whose noise term grows with the square root of the rate and whose drift term falls with it."
-    ),
-)
+TEXT = {"d": D, "rows": ROWS, "prior": PRIOR, "least_rate": min(RATES), "largest_rate": max(RATES)}

@@ -11,11 +11,10 @@ from driftline import streams
 from driftline.evaluate import Table, paired_t_test, plots, prequential
 from papers.dfop_contest import PRIOR, dfop_at
 from papers.dfop_data import rate_of
-from papers.dfop_published import SOURCE
 from papers.pictures import NEUTRAL, band, legend_below, panels
 from papers.repeats import half_width
 from papers.rivals import load
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 STAGES = {"SEA": 4, "hyperplane": 9}
 LEARNERS = ("DFOP", "RLS")
@@ -42,17 +41,8 @@ def holdout(job: Job) -> NDArray[Any]:
     """Accuracies in per cent on fresh rows, (learners, samples): after each ``every`` rows learned."""
     stream = streams.make(job.name.lower(), seed=job.seed, rows=job.rows)
     learners = {"DFOP": dfop_at(rate_of(job.name)), "RLS": dfop_at(0.0)}
-    result = prequential(
-        learners,
-        stream,
-        window=None,
-        fading=None,
-        points=0,
-        holdout=job.fresh,
-        holdout_every=job.every,
-        seed=job.seed,
-        progress=False,
-    )
+    plain: dict[str, Any] = {"window": None, "fading": None, "points": 0, "progress": False}
+    result = prequential(learners, stream, holdout=job.fresh, holdout_every=job.every, seed=job.seed, **plain)
     return 100 * np.array([result.curve(name, "accuracy", "holdout").values for name in LEARNERS])
 
 
@@ -163,17 +153,5 @@ def draw(curves: Mapping[str, NDArray[Any]], every: int) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Holdout accuracy when the distribution jumps",
-    source=f"{SOURCE}, Figure 1 (a) and (b)",
-    setting=(
-        f"SEA, 50,000 rows in 4 stages, and hyperplane, 90,000 rows in 9 stages, both made here. Every {EVERY} rows, "
-        f"accuracy on {FRESH:,} fresh rows of the distribution that holds. DFOP with prior {PRIOR:g}, an intercept and "
-        f"the forgetting rate of the paper's Table 5, {rate_of('SEA'):g} and {rate_of('hyperplane'):g}; RLS is the same "
-        f"without forgetting. {REPEATS} repetitions; the paper does not say how many, nor how many fresh rows."
-    ),
-    claim=(
-        "Accuracy falls when the distribution jumps and rises again with more rows. DFOP is significantly better than RLS, "
-        "converges quickly to the new stage, and is slightly better than DWM."
-    ),
-)
+_RATES = {"sea_rate": rate_of("SEA"), "hyperplane_rate": rate_of("hyperplane")}
+TEXT = {"every": EVERY, "fresh": FRESH, "prior": PRIOR, "repeats": REPEATS, **_RATES}

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from driftline.evaluate import Table, plots
-from papers.dfop_published import SOURCE
 from papers.pictures import NEUTRAL, legend_below, panels
 from papers.sparse_dfop_traces import ESTIMATES, LEARNERS, SETTING, STAGE, STYLES, Job, Trace, stages, trace
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 REPEATS, ROWS, EVERY = 5, 5000, 50
 
@@ -85,12 +84,4 @@ def draw(curves: dict[tuple[str, str], Any], every: int) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Tracking error and current loss with a thousand inputs",
-    source=f"{SOURCE}, Fig. 3",
-    setting=f"{SETTING} The number of rows is not stated there: {ROWS:,} here, in {REPEATS} repetitions. The tracking error "
-    f"is the distance of the true weights from DFOP's, and from what Sparse-DFOP recovers, every {EVERY} rows; the current "
-    f"loss is averaged over {EVERY} rows.",
-    claim="The tracking error and the current loss of both decrease gradually, and increase dramatically at each change of "
-    "the weights, every 500 rows.",
-)
+TEXT = {"setting": SETTING, "rows": ROWS, "repeats": REPEATS, "every": EVERY}

@@ -12,12 +12,11 @@ from driftline import DFOP, SparseDFOP
 from driftline.evaluate import Table
 from papers.dfop_contest import PRIOR
 from papers.dfop_data import FORMAT, Dataset, missing
-from papers.dfop_published import SOURCE
 from papers.dfop_sparse_contest import NAMES, WIDEST, compressed, datasets, with_one
 from papers.pictures import colours, legend_below, panels
 from papers.sparse_dfop_traces import DIM, RATE
 from papers.sparse_rls import PENALTIES, THRESHOLDS, PlainDFOP, rivals
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 ROUNDS, ROWS = 9, 400
 PLAIN, NATIVE = ", NumPy", ", native"
@@ -154,18 +153,4 @@ def draw(times: Sequence[Timed], names: Sequence[str]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Running time on high-dimensional data",
-    source=f"{SOURCE}, Fig. 5",
-    setting=(
-        f"The data sets of Table 3 that there are, and the state-space rows of Fig. 3; the first {ROWS} rows, {ROUNDS} "
-        f"rounds in turns, in one process, whose processor time is taken. Sparse-DFOP with {DIM} compressed inputs, the "
-        "others on all inputs. S-RLS, GMF-RLS, DFOP and Sparse-DFOP as one would write them in NumPy; DFOP and "
-        "Sparse-DFOP of the library besides."
-    ),
-    claim=(
-        "The running time of Sparse-DFOP is significantly shorter than that of the others, almost 10 times as short as "
-        "that of ASVB-L."
-    ),
-    data=f"files of the paper's data sets with two classes, such as a9a.csv.gz, and spam.csv.gz: {FORMAT}",
-)
+TEXT = {"rows": ROWS, "rounds": ROUNDS, "dim": DIM, "format": FORMAT}

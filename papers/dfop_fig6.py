@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from driftline import streams
 from driftline.evaluate import Table, plots
 from papers.dfop_contest import PRIOR, dfop_at
-from papers.dfop_published import SOURCE, table_4
+from papers.dfop_published import table_4
 from papers.pictures import NEUTRAL, legend_below, panels
 from papers.repeats import half_width
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 RATES = (0.0, 0.001, 0.002, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.001, 0.002, 0.01)
@@ -156,16 +156,4 @@ def draw(loss: NDArray[Any], distance: NDArray[Any], every: int) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Squared loss and estimate error by the forgetting rate",
-    source=f"{SOURCE}, Figure 6",
-    setting=(
-        f"hyperplane for regression, 10 inputs, 90,000 rows in {STAGES} stages, made here. DFOP with prior {PRIOR:g} and "
-        f"without an intercept, for several forgetting rates; RLS is the same without forgetting. Every {EVERY} rows, the "
-        f"squared loss on {FRESH:,} fresh rows and the distance from the true weights. {REPEATS} repetitions."
-    ),
-    claim=(
-        "With an appropriate forgetting rate DFOP has significantly lower loss and estimate error than RLS. With the "
-        "rate 0.1 it is even worse than RLS. The estimate error becomes stable."
-    ),
-)
+TEXT = {"stages": STAGES, "prior": PRIOR, "every": EVERY, "fresh": FRESH, "repeats": REPEATS}

@@ -10,9 +10,9 @@ from driftline import streams
 from driftline.evaluate import Table, plots
 from papers.dfop_contest import ORDER, PRIOR, dfop_at
 from papers.dfop_data import FORMAT, file_of, from_files
-from papers.dfop_published import SOURCE, table_1
+from papers.dfop_published import table_1
 from papers.pictures import NEUTRAL, legend_below, panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 RATES = (0.0, 0.001, 0.002, 0.005, 0.01, 0.1, 0.5)  # 0 is RLS
 SMALL = (0.002, 0.005, 0.01)
@@ -140,29 +140,11 @@ def draw(curves: Mapping[str, NDArray[Any]], lengths: Mapping[str, int]) -> Any:
         for change in np.linspace(0, lengths[name], STAGES[name] + 1)[1:-1]:
             ax.axvline(change, color=NEUTRAL, linewidth=0.8, linestyle=":")
         for k, rate in enumerate(RATES):
-            ax.plot(
-                at,
-                values[k],
-                label=name_of(rate),
-                linewidth=1.6,
-                **(plots.style(k) | {"linestyle": "--" if k == 0 else "-"}),
-            )
+            look = plots.style(k) | {"linestyle": "--" if k == 0 else "-"}
+            ax.plot(at, values[k], label=name_of(rate), linewidth=1.6, **look)
         ax.set(xlabel="rows predicted", ylabel="accuracy over all rows so far, per cent", title=name)
     legend_below(figure, axes[0], columns=len(RATES))
     return figure
 
 
-TARGET = Target(
-    title="Prequential accuracy by the forgetting rate",
-    source=f"{SOURCE}, Figure 7",
-    setting=(
-        f"hyperplane, 90,000 rows in 9 stages, made here, mean over {REPEATS} repetitions; and Usenet-1, 1,500 rows in 5 "
-        f"periods, where its file is given. DFOP with prior {PRIOR:g} and an intercept, for several forgetting rates; RLS "
-        "is the same without forgetting. Accuracy over all rows so far, each predicted before it is learned."
-    ),
-    claim=(
-        "RLS's accuracy decreases almost all the time. For small rates other than 0 the accuracy is satisfying, without a "
-        "significant gap. When the rate is too large, such as 0.5, it is even much worse than RLS."
-    ),
-    data=f"usenet1.csv.gz: {FORMAT}",
-)
+TEXT = {"repeats": REPEATS, "prior": PRIOR, "format": FORMAT}

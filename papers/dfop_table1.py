@@ -21,7 +21,7 @@ from papers.dfop_contest import (
     others,
 )
 from papers.dfop_data import FORMAT, Dataset, from_files, made_here, missing
-from papers.dfop_published import SOURCE, Printed
+from papers.dfop_published import Printed
 from papers.dfop_records import FIRST, LATE, Record, records_of, tables, with_prior
 from papers.dfop_windup import RATE, WindUp, wind_up
 from papers.pictures import NEUTRAL, panels
@@ -39,7 +39,7 @@ from papers.rival_tables import (
     scores_table,
 )
 from papers.rivals import CLASSIFICATION, About, load
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 CLOSE = 1.5  # points of accuracy
 
@@ -234,13 +234,4 @@ def draw(records: Sequence[Record]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Accuracy on streams with distribution change",
-    source=f"{SOURCE}, Table 1",
-    setting=SETTING,
-    claim=(
-        "DFOP is the best of 13 methods on 13 of 20 data sets. It is significantly better than RLS on 18 of them and no "
-        "worse on the others; against 1NN-win it wins 14, ties 2 and loses 4 (the marks in the table add up to 15, 1 and 4)."
-    ),
-    data=f"files of the paper's data sets, such as SEA.csv.gz or usenet1.csv.gz: {FORMAT}",
-)
+TEXT = {"setting": SETTING, "format": FORMAT}

@@ -8,10 +8,10 @@ import numpy as np
 from driftline.evaluate import MARKS, Cell, Table, plots, spread_text
 from papers.dfop_contest import ORDER, OVERLAP, points
 from papers.dfop_data import FORMAT, Dataset, missing
-from papers.dfop_published import SOURCE, table_3
+from papers.dfop_published import table_3
 from papers.dfop_sparse_contest import COMPRESSED, NAMES, RIVALS, SETTING, WHOLE, WIDEST, Contest, columns, contest, datasets
 from papers.pictures import NEUTRAL, panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 CLOSE = 1.0  # points of accuracy
 OUTCOMES = {"win": "is significantly better than", "tie": "is neither better nor worse than", "loss": "is worse than"}
@@ -183,13 +183,4 @@ def draw(records: Sequence[Record]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Accuracy of Sparse-DFOP on high-dimensional data",
-    source=f"{SOURCE}, Table 3",
-    setting=SETTING,
-    claim=(
-        "Sparse-DFOP is the best of four methods on 11 of 14 data sets. It is significantly better than S-RLS and than "
-        "GMF-RLS on 11 of them, and the improvement is especially clear in high dimension."
-    ),
-    data=f"files of the paper's data sets with two classes, such as a9a.csv.gz, and spam.csv.gz: {FORMAT}",
-)
+TEXT = {"setting": SETTING, "format": FORMAT}

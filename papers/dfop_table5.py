@@ -10,9 +10,9 @@ from driftline import DFOP
 from driftline.evaluate import Cell, Table, plots
 from papers.dfop_contest import ORDER, PRIOR, share_right
 from papers.dfop_data import FORMAT, Dataset, from_files, made_here, missing
-from papers.dfop_published import SOURCE, TABLE_5
+from papers.dfop_published import TABLE_5
 from papers.pictures import panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 RATES = (1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 REPEATS = 10
@@ -187,17 +187,4 @@ def draw(swept: Sequence[Swept]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Forgetting rates that suit, and the stable period",
-    source=f"{SOURCE}, Table 5",
-    setting=(
-        f"DFOP with prior {PRIOR:g} and an intercept at each rate of a grid, and at 1/T0, over all rows of the streams "
-        f"made here, {REPEATS} repetitions, and of the files that are given. Accuracy, each row predicted before it is "
-        "learned."
-    ),
-    claim=(
-        "The rate that suits and the recommended 1/T0, where T0 is the number of rows between changes, differ by no more "
-        "than a factor of 20, and of 5 in most data sets. This supports choosing the rate by T0."
-    ),
-    data=f"files of the data sets in Table 5, such as SEA.csv.gz: {FORMAT}",
-)
+TEXT = {"prior": PRIOR, "repeats": REPEATS, "format": FORMAT}

@@ -12,7 +12,7 @@ from driftline.evaluate import Cell, Table
 from driftline.streams import Rotating, Switching
 from papers.pictures import band, colours, legend_below, panels
 from papers.race import Course, Inputs, RaceResult, race
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 FIVE = ("NLMS", "AROWR", "ARCOR", "CRRLS", "LASER")
 LEADERS = ("LASER", "Kalman")
@@ -268,24 +268,3 @@ def draw(outcomes: Mapping[Reading, RaceResult]) -> Any:
 
 def _dashes(name: str) -> dict[str, Any]:
     return {"linestyle": "--"} if name == "Kalman" else {"linewidth": 2.6} if name == "LASER" else {}
-
-
-TARGET = Target(
-    title="LASER, CR-RLS, NLMS, ARCOR and AROWR on four streams",
-    source="Moroshko (2013), Chapter 7, Fig. 7.1",
-    setting=(
-        "2,000 rows of 20 inputs: five pairs from a Gaussian with standard deviations 10 and 1 turned by 45 degrees, ten "
-        "more of variance 2. The target is a unit vector in the first pair that turns at a constant rate; or at 1/t, and "
-        "jumps to the next pair every 50 rows. Labels without noise, and with noise of variance 0.05. All parameters are "
-        "tuned on one sequence; 100 repetitions. The thesis gives neither the constant rate nor a unit, and does not say "
-        "whether inputs were scaled. So rates from 0.0001 to 0.3 rad a row are tried, with inputs as drawn, each divided by "
-        "its norm, and all divided by the largest norm; 1/t is tried in degrees and in radians. The figure's upper row, and "
-        "the statements below, are for inputs as drawn, 1 degree a row, and 1/t in degrees. Grids: NLMS's rate; AROWR's "
-        "noise; ARCOR's noise, q in 1, 1.5, 2, 3, and radius 1 or none; CR-RLS's forgetting and period; LASER's ridge and "
-        "drift cost. Kalman has the same grid as LASER, and is not in the thesis. ARCOR is also run with smaller grids."
-    ),
-    claim=(
-        "Constant drift, with and without noise: AROWR is the worst, ARCOR is relatively bad, CR-RLS and NLMS are better, "
-        "CR-RLS a little more than NLMS, and LASER is the best. With switches ARCOR outperforms LASER."
-    ),
-)

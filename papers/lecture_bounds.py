@@ -11,7 +11,7 @@ from driftline.evaluate import Table, plots
 from driftline.regret import lms
 from papers.pictures import NEUTRAL, band, panels
 from papers.repeats import generator, half_width
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 D = 10
 NOISE = 0.1  # variance of the labels' noise
@@ -156,17 +156,8 @@ def draw(records: list[list[Any]]) -> Any:
     ):
         own = [r for r in records if r[0] == what]
         x, mean, low, high, bound = (np.array([r[k] for r in own]) for k in (3, 4, 5, 6, 7))
-        band(
-            ax,
-            x,
-            mean,
-            low,
-            high,
-            color=plots.COLOURS[0],
-            marker="o",
-            markersize=4,
-            label=f"{what.split(',')[0]}, 95 % band",
-        )
+        label = f"{what.split(',')[0]}, 95 % band"
+        band(ax, x, mean, low, high, color=plots.COLOURS[0], marker="o", markersize=4, label=label)
         ax.plot(x, bound, "--", color=plots.COLOURS[0], label="bound")
         ax.axhline(NOISE, color=NEUTRAL, linestyle=":", label="noise")
         ax.set(xlabel="rows, T" if ax is middle else "sample size, m", ylabel="squared error", title=title)
@@ -176,18 +167,4 @@ def draw(records: list[list[Any]]) -> Any:
     return figure
 
 
-TARGET = Target(
-    title="Widrow-Hoff's bound and the online-to-batch risk",
-    source="Schapire, lecture 18 of COS 511 (2018), Theorems 1 and 2",
-    setting=(
-        f"{D} inputs, uniform on the unit sphere. Labels of a unit vector with noise of variance {NOISE:g}; of one that "
-        f"turns {TURN:g} rad a row, with the same noise; and of a fair coin, -1 or 1. LMS with rates from {min(RATES):g} to "
-        f"{max(RATES):g} on 5,000 rows, and with the rate T^-1/2 on 30 to 10,000 rows of the first stream. 100 "
-        "repetitions. The lecture has no experiment: it states theorems, and this evaluates them."
-    ),
-    claim=(
-        "The loss of LMS is at most min over u of L(u)/(1 - rate) + |u|^2/rate where no input is longer than 1, whatever "
-        "the labels. The loss a row approaches that of the best u. In expectation, the mean of the weights has a risk of at "
-        "most min over u of R(u)/(1 - rate) + |u|^2/(rate m)."
-    ),
-)
+TEXT = {"d": D, "noise": NOISE, "turn": TURN, "least_rate": min(RATES), "largest_rate": max(RATES)}

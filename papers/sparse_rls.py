@@ -20,15 +20,11 @@ class PlainLearner(ABC):
     """Weights w and a matrix S, with forgetting. Predicts, then learns, row by row."""
 
     def __init__(self, forgetting: float, start: float) -> None:
-        self.forgetting = forgetting
-        self.start = start
-        self.w = np.zeros(0)
-        self.S = np.zeros((0, 0))
+        self.forgetting, self.start = forgetting, start
 
     def predictions(self, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
         """Predictions of all rows, each made before its label was learned; NaN from the first non-finite one on."""
-        d = X.shape[1]
-        self.w, self.S = self.first_weights(d), self.start * np.eye(d)
+        self.begin(X.shape[1])
         found = np.full(len(y), np.nan)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             for t, (x, label) in enumerate(zip(X, y, strict=True)):
@@ -36,15 +32,15 @@ class PlainLearner(ABC):
                 if not np.isfinite(prediction):
                     break
                 found[t] = prediction
-                self.learn(x, label - prediction)
+                self.learn(x, label, label - prediction)
         return found
 
-    def first_weights(self, d: int) -> NDArray[Any]:
-        """The initial w."""
-        return np.zeros(d)
+    def begin(self, d: int) -> None:
+        """Sets the initial state."""
+        self.w, self.S = np.zeros(d), self.start * np.eye(d)
 
     @abstractmethod
-    def learn(self, x: NDArray[Any], error: float) -> None:
+    def learn(self, x: NDArray[Any], y: float, error: float) -> None:
         """Learns a row whose prediction was off by ``error``."""
 
 
@@ -58,7 +54,7 @@ class PlainDFOP(PlainLearner):
     def __init__(self, forget_rate: float, start: float) -> None:
         super().__init__(1 - forget_rate, start)
 
-    def learn(self, x: NDArray[Any], error: float) -> None:
+    def learn(self, x: NDArray[Any], y: float, error: float) -> None:
         """One step of Algorithm 1."""
         self.S /= self.forgetting
         k = self.S @ x
@@ -87,11 +83,12 @@ class SRLS(PlainLearner):
         super().__init__(forgetting, start)
         self.threshold = threshold
 
-    def first_weights(self, d: int) -> NDArray[Any]:
-        """Above any threshold."""
-        return np.ones(d)
+    def begin(self, d: int) -> None:
+        """With weights above any threshold."""
+        super().begin(d)
+        self.w = np.ones(d)
 
-    def learn(self, x: NDArray[Any], error: float) -> None:
+    def learn(self, x: NDArray[Any], y: float, error: float) -> None:
         """One step with the row restricted to inputs whose weights are above the threshold."""
         k = self.S @ np.where(np.abs(self.w) > self.threshold, x, 0.0)
         c = self.forgetting + x @ k
@@ -118,7 +115,7 @@ class GMFRLS(PlainLearner):
         self.penalty = penalty
         self.steepness = steepness
 
-    def learn(self, x: NDArray[Any], error: float) -> None:
+    def learn(self, x: NDArray[Any], y: float, error: float) -> None:
         """One step of RLS, and one against the penalty's gradient."""
         k = self.S @ x
         c = self.forgetting + x @ k

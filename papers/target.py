@@ -112,7 +112,8 @@ class Findings:
 class Target:
     """A figure, table or statement of a source.
 
-    A module declares one as ``TARGET``, beside a function ``compute``; the registry lists the module and adds both names.
+    ``targets.toml`` has its texts, and the module with its name the function ``compute``, which does the work, and ``TEXT``,
+    the numbers that the texts quote.
 
     Attributes:
         title: what it shows, in a line.

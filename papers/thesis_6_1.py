@@ -10,7 +10,7 @@ from driftline.evaluate import Table, plots
 from driftline.regret import drift, path_length
 from driftline.streams import Rotating
 from papers.pictures import NEUTRAL, panels
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 STEPS = (1e-6, 1e-4, 1e-2)  # nu, the norm of each step of a constant drift
 POWERS = (0.3, 0.7, 1.5)  # kappa, of a drift that fades as t^-kappa
@@ -195,19 +195,3 @@ def draw(records: list[list[Any]]) -> Any:
     right.set(title="Below the line LASER's order is smaller", xlabel="log₁₀ T", ylabel="κ", xlim=(6, 60), ylim=(0.5, 2.4))
     right.legend(frameon=False, fontsize=8)
     return figure
-
-
-TARGET = Target(
-    title="Bounds of ARCOR and LASER for a constant and for a fading drift",
-    source="Moroshko (2013), Section 6.1, its two analytic examples",
-    setting=(
-        "The orders sqrt(T V') log T of ARCOR's bound and T^(2/3) V^(1/3) of LASER's, V' the sum of the steps' norms and V "
-        "that of their squares. First example: all steps have the norm nu. Second: step t has t^-kappa. T from 10^3 to "
-        "10^9. Beside the orders, the bounds with their constants: Corollary 2 of the ARCOR paper with the "
-        "constant for which it holds, and Eq. (6.7)."
-    ),
-    claim=(
-        "For a constant drift ARCOR's bound is nu^(1/2) T log T and LASER's nu^(2/3) T: the former is larger if "
-        "(log T)^6 > nu. For a fading drift LASER outperforms ARCOR, asymptotically, about when kappa < 0.7."
-    ),
-)

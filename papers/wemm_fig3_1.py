@@ -1,6 +1,7 @@
 """``wemm-fig3-1``: the last step's min-max objective, with Forster's weight and with two weights of WEMM."""
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from driftline.evaluate import Table, plots
 from driftline.regret import wemm_weights
 from papers.pictures import NEUTRAL, legend_below, panels
 from papers.repeats import generator
-from papers.target import Check, Context, Findings, Target
+from papers.target import Check, Context, Findings
 
 RIDGE, D, PAST, Y = 2.0, 3, 12, 10.0
 PANELS = ("Forster: weight 1", "WEMM: weight above 1/(1 - s)", "WEMM: weight 1/(1 - s)")
@@ -109,7 +110,7 @@ def judge(pasts: list[list[Objective]]) -> Findings:
     bends = [[np.diff(o.values, 2, axis=0) / step**2 / 2 for o in kind] for kind in (left, centre, right)]
     ends = [bool((np.isin(o.values[FEASIBLE].argmax(axis=0), (0, FEASIBLE.sum() - 1))).all()) for o in left]
     off = [max(abs(float(GRID[o.best]) - o.learner) for o in kind) for kind in (left, centre, right)]
-    spread = [float(np.ptp(row)) for row in (_at_learner(o) for o in right)]
+    spread = [float(np.ptp(row)) for row in (_column(o, o.learner) for o in right)]
     inside = [0 < int(np.argmax(o.values[:, o.best])) < len(GRID) - 1 for o in centre]
     scale = max(float(np.abs(o.closed).max()) for each in pasts for o in each)
     apart = max(float(np.abs(o.values - o.closed).max()) for each in pasts for o in each) / scale
@@ -160,12 +161,6 @@ def judge(pasts: list[list[Objective]]) -> Findings:
     )
 
 
-def _at_learner(o: Objective) -> NDArray[Any]:
-    """G over the labels at the learner's own prediction, which may be off the grid."""
-    values: NDArray[Any] = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - o.learner)
-    return values
-
-
 def draw(shown: list[Objective]) -> Any:
     """Draws G over labels and predictions above, and G over the labels for five predictions below."""
     figure, axes = panels(6, rows=2, width=4.4, height=3.6)
@@ -176,21 +171,12 @@ def draw(shown: list[Objective]) -> Any:
         filled = above.contourf(GRID, GRID, o.values.T, levels=levels, cmap="cividis", extend="both")
         figure.colorbar(filled, ax=above, label="G", ticks=np.linspace(-limit, limit, 5).round(-1))
         above.axhline(GRID[o.best], color="black", linewidth=2)
-        for edge in (-Y, Y) if o.bounded else ():
-            above.axvline(edge, color=plots.COLOURS[3], linestyle="--")
-        for offset, colour in zip(
-            (-6, -3, 3, 6), (plots.COLOURS[0], plots.COLOURS[5], plots.COLOURS[4], plots.COLOURS[1]), strict=True
-        ):
-            prediction = float(GRID[o.best]) + offset
-            below.plot(
-                GRID,
-                _column(o, prediction),
-                color=colour,
-                label=f"best prediction {'+' if offset > 0 else '−'} {abs(offset)}",
-            )
+        for offset, colour in {-6: 0, -3: 5, 3: 4, 6: 1}.items():
+            label, line = f"best prediction {'+' if offset > 0 else '−'} {abs(offset)}", plots.COLOURS[colour]
+            below.plot(GRID, _column(o, float(GRID[o.best]) + offset), color=line, label=label)
         below.plot(GRID, _column(o, float(GRID[o.best])), color="black", linewidth=2, label="best prediction")
-        for edge in (-Y, Y) if o.bounded else ():
-            below.axvline(edge, color=plots.COLOURS[3], linestyle="--")
+        for ax, edge in product((above, below), (-Y, Y) if o.bounded else ()):
+            ax.axvline(edge, color=plots.COLOURS[3], linestyle="--")
         above.set(title=panel, xlabel="label", ylabel="prediction")
         below.set(xlabel="label", ylabel="G")
         below.axhline(0, color=NEUTRAL, linewidth=0.8)
@@ -199,23 +185,9 @@ def draw(shown: list[Objective]) -> Any:
 
 
 def _column(o: Objective, prediction: float) -> NDArray[Any]:
+    """G over the labels at a prediction, which may be off the grid."""
     values: NDArray[Any] = o.values[:, 0] - np.square(GRID - GRID[0]) + np.square(GRID - prediction)
     return values
 
 
-TARGET = Target(
-    title="The min-max objective of the last step, with three weights",
-    source="Moroshko (2013), Chapter 3, Fig. 3.1 and Theorem 2",
-    setting=(
-        f"{PAST} rows of {D} inputs within the unit ball, labels within Y = {Y:g}, ridge b = {RIDGE:g}, and the input of "
-        "one more row. G is the sum of squared errors less the least penalised loss of the comparator, where the last row "
-        "has the weight 1 (Forster), 2/(1 - s) or 1/(1 - s) (WEMM), s = x'A^-1 x. It is computed from this definition, by a "
-        "least-squares problem for each label, not from the formulas. The picture shows one past, the statements are "
-        "checked on 200."
-    ),
-    claim=(
-        "Forster's objective is convex in the label, so the adversary takes an end of [-Y, Y]. With a weight above "
-        "1/(1 - s) it is strictly concave and has one saddle; with 1/(1 - s) the best prediction makes it independent of "
-        "the label. In both the best prediction is WEMM's."
-    ),
-)
+TEXT = {"past": PAST, "d": D, "y": Y, "ridge": RIDGE}
