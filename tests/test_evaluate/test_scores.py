@@ -13,7 +13,7 @@ from driftline.base.run import Run
 from driftline.cli.scoring import make_class_score, make_given_score, make_score
 from driftline.evaluate import coverage_by, interval_score
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
-from driftline.evaluate.metrics import MSE, BaselineMSE, Coverage
+from driftline.evaluate.metrics import MSE, Coverage, OfBaselineWhereKnown
 from driftline.evaluate.scores import Predicted, Score, Settings
 
 
@@ -277,7 +277,7 @@ def test_single_rows_and_blocks_give_the_same_sums_by_group():
     y, predicted, lower, upper = (values[90:] for values in rows(700))
     known = np.isfinite(y) & np.isfinite(predicted)
     table = np.column_stack([np.random.default_rng(5).integers(0, 7, size=len(y)), y, predicted, lower, upper, y])[known]
-    metrics = Settings.by_group([MSE(), Coverage(), BaselineMSE("last")], compare=False)
+    metrics = Settings.by_group([MSE(), Coverage(), OfBaselineWhereKnown(MSE(), "last", "last")], compare=False)
     table[::5, 5] = np.nan  # rows without a baseline
     blocks, single = Score(metrics), Score(metrics)
     for part in np.split(table, [3, 200]):

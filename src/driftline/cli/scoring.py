@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from driftline.base.learner import Learner
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines
-from driftline.evaluate.metrics import MAE, R2, RMSE, Accuracy, BaselineAccuracy, BaselineRMSE, Coverage
+from driftline.evaluate.metrics import BASELINE_ACCURACIES, BASELINE_ERRORS, MAE, R2, RMSE, Accuracy, Coverage, OfBaseline
 from driftline.evaluate.scores import Score, Settings
 
 _FAR = 100  # times a baseline's error; beyond it the factor is not shown
@@ -25,12 +25,13 @@ def make_given_score(baselines: Iterable[str], level: float | None = None) -> Sc
 
 def make_class_score(delay: int) -> Score:
     """Measures the share of classes predicted correctly, by the model and by baselines."""
-    settings = Settings.totals([Accuracy(), *map(BaselineAccuracy, OF_CLASSES)])
-    return Score(settings, classes=True, baselines=Baselines(delay, OF_CLASSES))
+    others = [OfBaseline(Accuracy(), name, title) for name, title in BASELINE_ACCURACIES.items()]
+    return Score(Settings.totals([Accuracy(), *others]), classes=True, baselines=Baselines(delay, OF_CLASSES))
 
 
 def _numbers(baselines: Iterable[str], level: float | None) -> Settings:
-    return Settings.totals([RMSE(), MAE(), R2(), *map(BaselineRMSE, baselines), *([] if level is None else [Coverage()])])
+    others = [OfBaseline(RMSE(), name, BASELINE_ERRORS[name]) for name in baselines]
+    return Settings.totals([RMSE(), MAE(), R2(), *others, *([] if level is None else [Coverage()])])
 
 
 def standing(score: Score, model: Learner) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -111,15 +111,14 @@ class MSE(Metric):
     """Mean squared error."""
 
     name, title = "mse", "mean squared error"
-    column = "squared"
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Squared errors."""
-        return {self.column: rows.squared}
+        return {"squared": rows.squared}
 
     def value(self, count: Array, sums: Sums) -> Array:
         """Their mean."""
-        return sums[self.column] / count
+        return sums["squared"] / count
 
 
 class RMSE(MSE):
@@ -129,47 +128,8 @@ class RMSE(MSE):
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The root of their mean."""
-        root: Array = np.sqrt(sums[self.column] / count)
+        root: Array = np.sqrt(sums["squared"] / count)
         return root
-
-
-class BaselineRMSE(RMSE):
-    """Root mean squared error of a simple baseline over the same rows.
-
-    Args:
-        baseline: the name of the baseline in :data:`driftline.evaluate.baselines.BASELINES`.
-    """
-
-    def __init__(self, baseline: str) -> None:
-        self.baseline, self.column = baseline, f"squared {baseline}"
-        title = BASELINES[baseline].title
-        self.name, self.title = f"{title.replace(' ', '_')}_rmse", f"root mean squared error of the {title}"
-
-    def columns(self, rows: ScoredRows) -> dict[str, Array]:
-        """Squared errors of the baseline."""
-        return {self.column: np.square(rows.y - rows.baselines[self.baseline])}
-
-
-BASELINE_ERRORS = {name: BaselineRMSE(name).name for name in BASELINES}  # the metric of each baseline
-
-
-class BaselineMSE(BaselineRMSE):
-    """Mean squared error of a simple baseline over the rows that it can predict."""
-
-    def __init__(self, baseline: str) -> None:
-        super().__init__(baseline)
-        self.name, self.title = baseline, f"mean squared error of the {BASELINES[baseline].title}"
-        self.known = f"predicted by {baseline}"
-
-    def columns(self, rows: ScoredRows) -> dict[str, Array]:
-        """Squared errors of the baseline, with 0 where it knows no label; and 1 where it does."""
-        known = ~np.isnan(rows.baselines[self.baseline])
-        (loss,) = super().columns(rows).values()
-        return {self.column: np.where(known, loss, 0.0), self.known: known.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The mean of its squared errors."""
-        return sums[self.column] / sums[self.known]
 
 
 class MAE(Metric):
@@ -245,31 +205,6 @@ class Accuracy(Metric):
 
     def __repr__(self) -> str:
         return f"Accuracy(threshold={self.threshold:g})"
-
-
-class BaselineAccuracy(Accuracy):
-    """The share of rows whose class a simple baseline predicted correctly.
-
-    Args:
-        baseline: the name of the baseline in :data:`driftline.evaluate.baselines.OF_CLASSES`.
-    """
-
-    def __init__(self, baseline: str) -> None:
-        super().__init__()
-        self.baseline = baseline
-        self.name = self.title = f"accuracy of the {OF_CLASSES[baseline].title}"
-
-    def columns(self, rows: ScoredRows) -> dict[str, Array]:
-        """1 for a hit of the baseline."""
-        hit = np.asarray(rows.y == rows.baselines[self.baseline], dtype=np.float64)
-        return {self.name: hit}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The share of hits."""
-        return sums[self.name] / count
-
-
-BASELINE_ACCURACIES = {name: BaselineAccuracy(name).name for name in OF_CLASSES}  # the metric of each baseline of classes
 
 
 class Coverage(Metric):
@@ -376,6 +311,50 @@ class Mean(Metric):
     def __repr__(self) -> str:
         return f"Mean({self.name!r}, {self.function!r})"
 
+
+class OfBaseline(Metric):
+    """A metric of a simple baseline, over the rows of the model's.
+
+    Args:
+        metric: the metric.
+        baseline: the name of the baseline in :data:`driftline.evaluate.baselines.BASELINES` or ``OF_CLASSES``.
+        name: by default, that of the metric.
+    """
+
+    def __init__(self, metric: Metric, baseline: str, name: str = "") -> None:
+        self.metric, self.baseline, self.name = metric, baseline, name or metric.name
+        self.title, self.numeric = f"{metric.title} of {baseline}", metric.numeric
+        self.spreads = tuple(f"{column} {baseline}" for column in metric.spreads)
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """The metric's columns, with the baseline's predictions."""
+        own = replace(rows, prediction=rows.baselines[self.baseline])
+        return {f"{name} {self.baseline}": column for name, column in self.metric.columns(own).items()}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The metric's value from its own columns."""
+        ending = f" {self.baseline}"
+        own = {name.removesuffix(ending): column for name, column in sums.items() if name.endswith(ending)}
+        return self.metric.value(count, own)
+
+
+class OfBaselineWhereKnown(OfBaseline):
+    """The same over the rows that the baseline can predict, if other rows count too."""
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """The metric's columns, 0 where the baseline knows no label; and 1 where it does."""
+        known = ~np.isnan(rows.baselines[self.baseline])
+        own = {name: np.where(known, column, 0.0) for name, column in super().columns(rows).items()}
+        return {**own, f"known {self.baseline}": known.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The metric's value over these rows."""
+        return super().value(sums[f"known {self.baseline}"], sums)
+
+
+# What the command line calls the metrics of the baselines.
+BASELINE_ERRORS = {name: f"{kind.title.replace(' ', '_')}_rmse" for name, kind in BASELINES.items()}
+BASELINE_ACCURACIES = {name: f"accuracy of the {kind.title}" for name, kind in OF_CLASSES.items()}
 
 _BY_NAME: dict[str, Callable[[], Metric]] = {cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)}
 

@@ -14,9 +14,9 @@ from driftline.evaluate.holdout import Holdout
 from driftline.evaluate.metrics import Metric, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scores import Score, Settings
+from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
-from driftline.evaluate.steps import StepBaselines, StepDriver, at_step
+from driftline.evaluate.steps import StepDriver, at_step, baseline_figures, baseline_scores
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -109,7 +109,7 @@ def _by_steps(
 ) -> Prequential:
     drivers = {name: StepDriver(learner, steps, level, settings, WHERE) for name, learner in named.items()}
     scores = {name: Score(settings, rows=source.rows) for name in drivers}
-    baselines, rows = StepBaselines(steps, settings), 0
+    baselines, rows = baseline_scores(steps, settings), 0
     kept: dict[str, list[Array]] = {name: [] for name in drivers}
     with Progress(source.rows, "rows", show=progress) as bar:
         for block in source.blocks(None, SLOW_ROWS):
@@ -120,7 +120,8 @@ def _by_steps(
                 scores[name].add(at_step(run, 0), y, lost=partial(np.asarray, lost), early=int(run.uninformed[0]))
                 if keep:
                     kept[name].append(run.predictions)
-            baselines.step(y)
+            for score in baselines:
+                score.add(Predicted(np.zeros(len(y))), y)
             rows = block.start + len(block)
             bar.advance(len(block))
     if not rows:
@@ -132,7 +133,7 @@ def _by_steps(
         seconds={name: driver.seconds for name, driver in drivers.items()},
         predictions={name: np.concatenate(parts) for name, parts in kept.items() if parts},
         by_step={name: driver.figures() for name, driver in drivers.items()},
-        baselines_by_step=baselines.figures(),
+        baselines_by_step=baseline_figures(baselines, settings),
         forecasters={name: driver.forecaster for name, driver in drivers.items()},
     )
 

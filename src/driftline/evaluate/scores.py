@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
-from driftline.evaluate.metrics import BaselineRMSE, Metric, ScoredRows, columns_of
+from driftline.evaluate.metrics import Metric, OfBaseline, ScoredRows, columns_of
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
@@ -152,7 +152,7 @@ class Score:
         if self._single:
             rows, self._single = self._single, []
             group, y, prediction, lower, upper, *beside = np.array(rows, dtype=np.float64).T  # NaN for None
-            names = dict.fromkeys(m.baseline for m in self.settings.metrics if isinstance(m, BaselineRMSE))
+            names = dict.fromkeys(m.baseline for m in self.settings.metrics if isinstance(m, OfBaseline))
             said = dict(zip(names, beside, strict=True))
             self.add(Predicted(prediction, lower, upper), y, groups=group.astype(np.int64), baselines=said)
 

@@ -12,6 +12,7 @@ import numpy as np
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
+from driftline.evaluate.metrics import Metric, OfBaseline
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
@@ -90,26 +91,21 @@ def by_step(scores: Sequence[Score]) -> dict[str, Array]:
     return {name: np.array([found[name] for found in totals]) for name in totals[0]}
 
 
-class StepBaselines:
-    """Measures baselines at every step, with the labels known at that step.
+def baseline_scores(steps: int, metrics: Settings) -> list[Score]:
+    """A score of the baselines for each step, with the labels known at that step, by the metrics that need no intervals."""
+    plain = [OfBaseline(metric, name, f"{metric.name} {name}") for name in BASELINES for metric in _plain(metrics)]
+    return [Score(Settings.totals(plain), baselines=Baselines(step)) for step in range(steps if plain else 0)]
 
-    Args:
-        steps: how many rows ahead.
-        metrics: what to measure, except metrics that need intervals.
-    """
 
-    def __init__(self, steps: int, metrics: Settings) -> None:
-        plain = tuple(metric for metric in metrics.metrics if not metric.intervals)
-        self.measured = bool(plain)
-        self.baselines = [Baselines(step) for step in range(steps)]
-        self.scores = {name: [Score(Settings.totals(plain)) for _ in range(steps)] for name in BASELINES}
+def baseline_figures(scores: list[Score], metrics: Settings) -> dict[str, dict[str, Array]]:
+    """Each metric by step, by the baseline's title."""
+    found = by_step(scores) if scores else {}
+    return {
+        kind.title: {metric.name: found[f"{metric.name} {name}"] for metric in _plain(metrics)}
+        for name, kind in BASELINES.items()
+        if found
+    }
 
-    def step(self, y: Array) -> None:
-        """Predicts rows, then learns their labels. Rows before the first known label do not count."""
-        for step, baselines in enumerate(self.baselines if self.measured else ()):
-            for name, predicted in baselines.predict(y).items():
-                self.scores[name][step].add(Predicted(predicted), y)
 
-    def figures(self) -> dict[str, dict[str, Array]]:
-        """Each metric by step, by the baseline's title."""
-        return {kind.title: by_step(self.scores[name]) for name, kind in BASELINES.items()} if self.measured else {}
+def _plain(metrics: Settings) -> list[Metric]:
+    return [metric for metric in metrics.metrics if not metric.intervals]

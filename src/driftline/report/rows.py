@@ -9,12 +9,12 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import BASELINES, LastValue
-from driftline.evaluate.metrics import MAE, MSE, BaselineRMSE, Coverage, ScoredRows, columns_of
+from driftline.evaluate.metrics import MAE, MSE, Coverage, OfBaseline, ScoredRows, columns_of
 from driftline.report.pyramid import MERGES, Merge
 from driftline.report.recent import COLUMNS
 from driftline.tables.inputs import Array
 
-MEASURED = (MSE(), *map(BaselineRMSE, BASELINES), MAE(), Coverage())
+MEASURED = (MSE(), *(OfBaseline(MSE(), name) for name in BASELINES), MAE(), Coverage())
 PLACES = 40  # bins of the range from one interval width below to one above
 SUMS = (
     "rows",
@@ -25,7 +25,7 @@ SUMS = (
     "y",
     "prediction",
     "squared",  # errors, and those of the baselines
-    *(BaselineRMSE(name).column for name in BASELINES),
+    *(f"squared {name}" for name in BASELINES),
     "absolute",
     "judged",  # rows with an interval and a label
     "inside finite",

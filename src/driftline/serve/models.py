@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
 from driftline.evaluate.baselines import LastAndMean
-from driftline.evaluate.metrics import MAE, MSE, BaselineMSE, Coverage
+from driftline.evaluate.metrics import MAE, MSE, Coverage, OfBaselineWhereKnown
 from driftline.evaluate.scores import Score, Settings
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
@@ -29,7 +29,8 @@ from driftline.tables.inputs import Array
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
-_MEASURED = Settings.by_group([MSE(), MAE(), Coverage(), *map(BaselineMSE, LastAndMean.names)], compare=False)
+_BASELINES = [OfBaselineWhereKnown(MSE(), name, name) for name in LastAndMean.names]
+_MEASURED = Settings.by_group([MSE(), MAE(), Coverage(), *_BASELINES], compare=False)
 
 
 @dataclass(frozen=True, slots=True)
