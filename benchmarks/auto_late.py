@@ -18,14 +18,14 @@ import driftline as dl
 from benchmarks import auto_streams
 from benchmarks.data import Array
 from benchmarks.report import Cell, Table
-from driftline.base import late
+from driftline.delayed.stepper import Stepper
 
 SEASONS = (24, 48, 168)
 
 
 def auto_error(X: Array, y: Array, delay: int) -> float:
     """The mean squared error of Auto."""
-    out, _ = late.run(dl.Auto(), X, y, delay, late.NOTHING, where="benchmark")
+    out = Stepper(dl.Auto(), delay).table(X, y)
     return _mean_square(y - out.predictions, delay)
 
 

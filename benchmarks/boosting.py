@@ -19,7 +19,7 @@ import driftline as dl
 from benchmarks import auto_streams
 from benchmarks.data import Array
 from benchmarks.report import Cell, Table
-from driftline.base import late
+from driftline.delayed.stepper import Stepper
 
 DELAYS = (11, 23, 95)
 LEAST = 0.99  # ratio of the rival's error to Auto's below which the rival is ahead
@@ -32,7 +32,7 @@ def errors(X: Array, y: Array, rows: int, delay: int) -> Array:
     x, labels = np.ascontiguousarray(table[:, :-1]), table[:, -1].copy()
     if delay == 0:
         return np.asarray(dl.Auto().run(x, labels).errors)
-    out, _ = late.run(dl.Auto(), x, labels, delay, late.NOTHING, where="boosting")
+    out = Stepper(dl.Auto(), delay).table(x, labels)
     return np.asarray(labels - out.predictions)
 
 

@@ -14,8 +14,7 @@ from benchmarks.bench_rivals import autoregression, refitted, river_peers
 from benchmarks.bench_rivals.refitted import FORMS, MANY, WINDOW, Form
 from benchmarks.bench_rivals.task import Task
 from benchmarks.data import Array
-from driftline.base import late
-from driftline.base.levels import as_level
+from driftline.delayed.stepper import Stepper
 
 Call = Callable[[], "Answer"]
 LEVEL = 0.9
@@ -87,8 +86,7 @@ def replayed(learner: dl.Learner, task: Task) -> Answer:
     if task.delay == 0:
         run = learner.run(task.X, task.y, level=LEVEL)
         return Answer(run.predictions, run.lower, run.upper)
-    level = as_level(LEVEL, "bench-rivals")
-    out, _ = late.run(learner, task.X, task.y, task.delay, late.NOTHING, level=level, where="bench-rivals")
+    out = Stepper(learner, task.delay).table(task.X, task.y, level=LEVEL)
     return Answer(out.predictions, out.lower, out.upper)
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import driftline as dl
-from driftline.base import late
 from driftline.delayed import undo
 from driftline.delayed.parallel import in_parallel
+from driftline.delayed.stepper import Stepper
 from driftline.features import Lags, Standardize
 from tests import patience
 from tests.cases import for_each
@@ -183,15 +183,15 @@ def test_a_call_that_fails_between_two_steps_is_undone(calls, name, monkeypatch)
     for t in range(calls):
         for each in (model, quiet):
             each.learn_one(X[t % 40], Y[t % 40])
-    run, steps = late.run, []
+    table, steps = Stepper.table, []
 
-    def failing(learner, *arguments, **options):
-        steps.append(learner)
+    def failing(stepper, *arguments, **options):
+        steps.append(stepper)
         if len(steps) == 2:
             raise KeyboardInterrupt
-        return run(learner, *arguments, **options)
+        return table(stepper, *arguments, **options)
 
-    monkeypatch.setattr(late, "run", failing)
+    monkeypatch.setattr(Stepper, "table", failing)
     with pytest.raises(KeyboardInterrupt):
         LEARN["forecaster"](model)
     assert len(steps) > 1

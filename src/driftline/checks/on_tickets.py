@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import late
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket
 from driftline.checks.tools import fresh, names, require, require_same, require_same_state, stream, trained
+from driftline.delayed.stepper import Stepper
 from driftline.linear.descent import Descending
 from driftline.linear.recursion import Recursive
 
@@ -160,10 +160,10 @@ def late_rows_by_table(learner: Learner) -> None:
         predicted.append(waiting[-1].prediction)
         if len(waiting) > _LATE:
             by_ticket.tell(waiting.pop(0), y[t - _LATE])
-    first, then = late.run(by_table, X[:33], y[:33], _LATE, late.NOTHING, where="check")
-    second, then = late.run(by_table, X[33:], y[33:], _LATE, then, where="check")
+    stepper = Stepper(by_table, _LATE)
+    first, second = stepper.table(X[:33], y[:33]), stepper.table(X[33:], y[33:])
     require_same(
         np.concatenate([first.predictions, second.predictions]), np.array(predicted), "predictions with late labels"
     )
     require_same_state(by_table, by_ticket, "the state after late labels")
-    require(len(then) == len(waiting), "rows that wait")
+    require(len(stepper.waiting) == len(waiting), "rows that wait")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -9,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Guard
-from driftline.base import late, levels
-from driftline.base.late import NOTHING, Waiting
+from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.base.rules import whole
 from driftline.delayed import given, record
 from driftline.delayed.forecast import Forecast, ForecastRun, joined
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
+from driftline.delayed.stepper import Stepper, array_of, row_for
 from driftline.delayed.undo import Undo
 from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
@@ -69,8 +70,7 @@ class Forecaster(model_file.Saved):
         self._names: list[Name] | None = None
         self._columns: Columns | None = None  # once one held text or times
         self._known_columns: list[Name] | None = None  # those of them that are known ahead; None for all
-        self._models = [learner.clone() for _ in range(self._steps)]
-        self._waiting = [NOTHING] * self._steps
+        self._steppers = [Stepper(learner.clone(), delay) for delay in range(self._steps)]
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
         self._rows = 0
         self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
@@ -99,7 +99,7 @@ class Forecaster(model_file.Saved):
     @property
     def learners_(self) -> list[Learner]:
         """The trained model for each step: inspect them, but do not train them."""
-        return list(self._models)
+        return [stepper.learner for stepper in self._steppers]
 
     # Learning.
 
@@ -163,7 +163,7 @@ class Forecaster(model_file.Saved):
             begin = None if start is None else start + first
             piece = X[first:last, :width], y[first:last]
             parts.append(self._learn_rows(*piece, names, level, where, begin, columns.averages))
-        columns.settle(set.intersection(*(set(model._names or ()) for model in self._models)))
+        columns.settle(set.intersection(*(set(model._names or ()) for model in self.learners_)))
         return joined(parts)
 
     def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
@@ -204,7 +204,8 @@ class Forecaster(model_file.Saved):
         start: int | None,
         averages: Averages | None = None,
     ) -> ForecastRun:
-        place = None if level is None else levels.as_level(level, where)
+        if level is not None:
+            levels.as_level(level, where)
         self._known.check(rows.shape[1], names, where)
         door = self._learner._door
         whole = door.whole_rows(rows) & (np.abs(y) <= door.largest)
@@ -215,39 +216,35 @@ class Forecaster(model_file.Saved):
         rows = np.where(np.abs(rows) <= door.largest, rows, np.nan)
         everything, first = np.concatenate([past, rows]), len(past)
 
-        def step(number: int) -> tuple[Array, Array, int, Waiting]:
-            delay, model, waiting = number, self._models[number], self._waiting[number]
-            seen = self._known.seen(everything, first, delay + 1)
-            begin = max(0, delay + 1 - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
-            informed = begin + _first_informed(model, seen[begin:], y[begin:], delay, waiting)
+        def step(number: int) -> tuple[Array, Array, int]:
+            stepper = self._steppers[number]
+            seen = self._known.seen(everything, first, number + 1)
+            begin = max(0, number + 1 - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
+            informed = begin + _first_informed(stepper, seen[begin:], y[begin:])
             said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            while begin < len(rows):  # a few rows at a time until the model has learned all features, then the rest
-                end = min(begin + delay + 1, len(rows)) if late.lacks(model, names) else len(rows)
-                out, waiting = late.run(
-                    model, seen[begin:end], y[begin:end], delay, waiting, undo=False, averages=averages,
-                    level=place, names=names, where=where, start=None if start is None else start + begin,
-                )  # fmt: skip
-                said[begin:end] = out.predictions
-                if place is not None:
-                    ends[:, begin:end] = out.lower, out.upper
-                begin = end
-            early = slice(0, max(0, delay - self._rows))  # rows that were due before the stream began
+            out = stepper.table(
+                seen[begin:], y[begin:], where, averages=averages,
+                level=level, names=names, start=None if start is None else start + begin,
+            )  # fmt: skip
+            said[begin:] = out.predictions
+            if out.lower is not None:
+                ends[:, begin:] = out.lower, out.upper
+            early = slice(0, max(0, number - self._rows))  # rows that were due before the stream began
             said[early], ends[:, early] = np.nan, np.nan
-            return said, ends, informed, waiting
+            return said, ends, informed
 
         numbers = range(self._steps)
         results = in_parallel(step, self._steps) if len(rows) > 1 else [step(number) for number in numbers]
-        self._waiting = [waiting for *_, waiting in results]
         self._names = names
         self._past = everything[-self._steps :].copy()
         self._rows += len(rows)
         self._ready = [None] * self._steps
         predictions = np.column_stack([said for said, *_ in results])
         lower, upper = (np.column_stack([ends[end] for _, ends, *_ in results]) for end in (0, 1))
-        uninformed = np.minimum([informed for _, _, informed, _ in results], len(rows))
+        uninformed = np.minimum([informed for *_, informed in results], len(rows))
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
-        if place is None:
+        if level is None:
             return ForecastRun(predictions, errors, None, None, None, uninformed)
         return ForecastRun(predictions, errors, lower, upper, level, uninformed)
 
@@ -279,7 +276,7 @@ class Forecaster(model_file.Saved):
         def step(number: int) -> tuple[float, float, float]:
             model = self._current(number, where)
             averages = None if self._columns is None else self._columns.averages
-            ticket = model.ask(late.row_for(model, rows[number], self._names, averages), number)
+            ticket = model.ask(row_for(model, rows[number], self._names, averages), number)
             return (ticket.prediction, *ticket.ends(place))
 
         predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T
@@ -289,9 +286,9 @@ class Forecaster(model_file.Saved):
         """The model for a step after learning all known labels."""
         ready = self._ready[number]
         if ready is None:
-            ready = self._models[number].clone(include_attributes=True)
-            waiting = self._waiting[number]
-            late.tell_all(ready, waiting, where)
+            stepper = self._steppers[number]
+            ready = stepper.learner.clone(include_attributes=True)
+            Stepper(ready, waiting=stepper.waiting).finish(where)
             self._ready[number] = ready
         return ready
 
@@ -351,8 +348,8 @@ class Forecaster(model_file.Saved):
                 "names": self._names,
                 "columns": None if self._columns is None else self._columns.state(),
                 "known_columns": self._known_columns,
-                "models": [model.__getstate__() for model in self._models],
-                "waiting": list(self._waiting),  # its contents are never modified
+                "models": [stepper.learner.__getstate__() for stepper in self._steppers],
+                "waiting": [list(stepper.waiting) for stepper in self._steppers],
                 "past": self._past,
                 "rows": self._rows,
             }
@@ -360,7 +357,7 @@ class Forecaster(model_file.Saved):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._guard = Guard("Forecaster")
         self._learner, self._steps = state["learner"], state["steps"]
-        self._models = [self._learner.clone() for _ in range(self._steps)]
+        self._steppers = [Stepper(self._learner.clone(), delay) for delay in range(self._steps)]
         self._undo = Undo(self)
         self._restore(state)
 
@@ -370,10 +367,11 @@ class Forecaster(model_file.Saved):
         self._restore(state)
 
     def _restore(self, state: dict[str, Any]) -> None:
-        for model, inner in zip(self._models, state["models"], strict=True):
-            model._roll_back(inner)
+        for stepper, inner, waiting in zip(self._steppers, state["models"], state["waiting"], strict=True):
+            stepper.learner._roll_back(inner)
+            stepper.waiting = deque(waiting)
         self._names, self._rows = state["names"], state["rows"]
-        self._waiting, self._past = list(state["waiting"]), state["past"]
+        self._past = state["past"]
         self._known = Known(state["known"])
         columns = state["columns"]
         self._columns = None if columns is None else Columns.restored(columns, self._names, SKIP)
@@ -397,16 +395,19 @@ class Forecaster(model_file.Saved):
         return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
 
 
-def _first_informed(model: Learner, rows: Array, y: Array, delay: int, waiting: Waiting) -> int:
-    """The index of the first row that the model predicts after it has learned a label."""
+def _first_informed(stepper: Stepper, rows: Array, y: Array) -> int:
+    """The index of the first row that a step's model predicts after it has learned a label."""
+    model, waiting = stepper.learner, stepper.waiting
     if model.n_seen_:
         return 0
     door = model._door
-    learned = np.abs(np.append(waiting.labels, y)) <= door.largest
+    learned = np.abs(np.append([label for _, label in waiting], y)) <= door.largest
     if not missing.by_column(model.missing):  # which learns rows with missing features
-        whole = [door.is_whole(late.array_of(model, ticket)) for ticket in waiting.tickets]
+        whole = [door.is_whole(array_of(model, ticket)) for ticket, _ in waiting]
         learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
-    return min(max(int(learned.argmax()) + delay + 1 - len(waiting), 0), len(rows)) if learned.any() else len(rows)
+    if not learned.any():
+        return len(rows)
+    return min(max(int(learned.argmax()) + stepper.delay + 1 - len(waiting), 0), len(rows))
 
 
 model_file.register("forecaster", Forecaster._read)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline.base import record as records
-from driftline.base.late import Waiting
 from driftline.delayed import packed
+from driftline.delayed.stepper import Stepper
 from driftline.errors import ModelFileError
 from driftline.storage import codec
 from driftline.storage.model_file import Record
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 def of(forecaster: Forecaster) -> Record:
     """The record of a forecaster."""
-    inner = [records.of(model) for model in forecaster._models]
-    waiting = [packed.pack(rows.tickets) for rows in forecaster._waiting]
+    inner = [records.of(model) for model in forecaster.learners_]
+    waiting = [packed.pack([ticket for ticket, _ in stepper.waiting]) for stepper in forecaster._steppers]
     head = {
         "learner": codec.encode_model("Forecaster", forecaster._learner),
         "steps": forecaster._steps,
@@ -38,7 +38,8 @@ def of(forecaster: Forecaster) -> Record:
     heads = [[kept.head, tickets] for kept, (tickets, _) in zip(inner, waiting, strict=True)]
     arrays["models"] = packed.text_of(heads)
     for number, (kept, (_, numbers)) in enumerate(zip(inner, waiting, strict=True)):
-        arrays[f"{number}.tickets"], arrays[f"{number}.labels"] = numbers, forecaster._waiting[number].labels
+        labels = [label for _, label in forecaster._steppers[number].waiting]
+        arrays[f"{number}.tickets"], arrays[f"{number}.labels"] = numbers, np.array(labels, dtype=np.float64)
         arrays |= {f"{number}.model.{name}": array for name, array in kept.arrays.items()}
     return Record("forecaster", head, arrays)
 
@@ -60,9 +61,9 @@ def fill(forecaster: Forecaster, kept: Record) -> None:
     for number, (inner, tickets) in enumerate(models):
         prefix = f"{number}.model."
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        forecaster._models[number] = records.read(Record("learner", inner, own))
+        learner = records.read(Record("learner", inner, own))
         waiting = packed.unpack(tickets, arrays[f"{number}.tickets"])
         labels = arrays[f"{number}.labels"]
         if labels.shape != (len(waiting),) or len(waiting) > number:
             raise ModelFileError("the tickets do not agree with their labels")
-        forecaster._waiting[number] = Waiting(waiting, labels)
+        forecaster._steppers[number] = Stepper(learner, number, zip(waiting, labels.tolist(), strict=True))

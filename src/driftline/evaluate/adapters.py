@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Container, Hashable, Mapping, Sequence
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,6 +119,42 @@ class TrueOrFalse:
 
     def __repr__(self) -> str:
         return repr(self.model)
+
+
+class Ticketed:
+    """Adapter for learners of other libraries, which get a row when its label has come, to ``ask`` and ``tell``.
+
+    Args:
+        learner: has ``predict_one`` and ``learn_one``.
+        level: coverage of the intervals, from ``predict_interval``; None for no intervals.
+    """
+
+    def __init__(self, learner: Any, level: float | None) -> None:
+        self.learner, self.level = learner, level
+
+    def ask(self, x: Any, delay: int) -> Asked:
+        """The prediction for a row, which is copied if it has to wait."""
+        kept, predicted = x.copy() if delay else x, self.learner.predict_one(x)
+        return Asked(kept, predicted, None if self.level is None else self.learner.predict_interval(x, level=self.level))
+
+    def tell(self, asked: Asked, y: Any) -> None:
+        """Teaches the learner the row."""
+        self.learner.learn_one(asked.x, y)
+
+
+class Asked(NamedTuple):
+    """A row, its prediction and the ends of its interval."""
+
+    x: Any
+    prediction: Any
+    ends: tuple[float, float] | None
+
+    def interval(self, _: float) -> tuple[float, float] | None:
+        """The ends of the interval."""
+        return self.ends
+
+    def __copy__(self) -> Asked:
+        return self
 
 
 def of_river(model: Any) -> bool:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from driftline.base import late, levels
 from driftline.base.encoding import EncodedTable
-from driftline.base.late import Waiting
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.delayed import Forecaster, Pending
-from driftline.evaluate.adapters import Mapped, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
+from driftline.delayed.stepper import Stepper
+from driftline.evaluate.adapters import Mapped, Ticketed, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
 from driftline.evaluate.scores import Predicted
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
@@ -52,17 +50,17 @@ class Driver:
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
         if takes_only_booleans(learner):
             self.learner = TrueOrFalse(learner)
-        self.asks = isinstance(learner, Learner)
-        self.native = hasattr(learner, "run") if not delay else self.asks and late.is_one_label(learner)
+        asks = isinstance(learner, Learner)
+        self.stepper = Stepper(learner if asks else Ticketed(self.learner, level), delay)
+        self.native = hasattr(learner, "run") if not delay else asks and not self.classes and learner._outputs is None
         self.seconds = 0.0
         self.learned = 0
-        self._waiting: deque[tuple[Any, Any]] = deque()  # rows whose labels have not arrived, or their tickets; their labels
 
     def step(self, block: Block) -> Predicted:
         """Predicts and learns the rows of a block, in order."""
         began = perf_counter()
         try:
-            if not self.native or block.mappings or (self.delay and not self._runs_late(block)):
+            if not self.native or block.mappings or (self.delay and not self._takes_table(block)):
                 answers = self._loop(block)
             else:
                 answers = self._run_late(block) if self.delay else self._run(block)
@@ -80,7 +78,7 @@ class Driver:
         run = self.learner.run(block.X, block.y, level=self.level)
         return Predicted(self._read(run.predictions), run.lower, run.upper)
 
-    def _runs_late(self, block: Block) -> bool:
+    def _takes_table(self, block: Block) -> bool:
         """Whether the learner can take all rows at once with late labels."""
         return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
 
@@ -90,44 +88,19 @@ class Driver:
         learner._check_table(table, self.where)
         rows = np.concatenate([rows for _, rows in table.blocks()])
         labels = inputs.as_vector(block.y, len(block), self.where, "y")
-        level = None if self.level is None else levels.as_level(self.level, self.where)
-        waiting = Waiting([ticket for ticket, _ in self._waiting], np.array([y for _, y in self._waiting], dtype=np.float64))
-        out, waiting = late.run(
-            learner, rows, labels, self.delay, waiting,
-            level=level, names=table.names, where=self.where, start=block.start,
-        )  # fmt: skip
-        self._waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
-        return Predicted(out.predictions, *((None, None) if level is None else (out.lower, out.upper)))
+        out = self.stepper.table(rows, labels, self.where, level=self.level, names=table.names, start=block.start)
+        return Predicted(out.predictions, out.lower, out.upper)
 
     def _loop(self, block: Block) -> Predicted:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        predicted: list[Any] = []
-        ends: list[Any] = []
-        for x, y in zip(block.rows(self.mapped), block.y.tolist(), strict=True):
-            if self.asks:
-                waits = self.learner.ask(x, self.delay)
-                predicted.append(waits.prediction)
-                if self.level is not None:
-                    ends.append(waits.interval(self.level))
-            else:
-                waits = x.copy() if self.delay else x
-                predicted.append(self.learner.predict_one(x))
-                if self.level is not None:
-                    ends.append(self.learner.predict_interval(x, level=self.level))
-            self._waiting.append((waits, y))
-            if len(self._waiting) > self.delay:
-                self._teach_oldest()
+        predicted, ends = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.level)
         return Predicted(self._read(predicted), *np.array(ends, dtype=np.float64).T)
-
-    def _teach_oldest(self) -> None:
-        (self.learner.tell if self.asks else self.learner.learn_one)(*self._waiting.popleft())
 
     def finish(self) -> None:
         """Learns the labels that arrive after the last row."""
         began = perf_counter()
-        while self._waiting:
-            self._teach_oldest()
+        self.stepper.finish(self.where)
         self.seconds += perf_counter() - began
 
     def predict(self, X: Any) -> Array:

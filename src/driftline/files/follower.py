@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from driftline.base import late, levels
-from driftline.base.late import Waiting
 from driftline.base.learner import Learner
+from driftline.base.model import as_objects
 from driftline.base.run import Run
-from driftline.base.ticket import Ticket
-from driftline.delayed import packed
+from driftline.delayed.stepper import Stepper
 from driftline.files.encoder import Block
 from driftline.files.errors import DataError
 from driftline.tables.inputs import Array, Name, Table
@@ -49,7 +46,7 @@ class Follower:
     def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
         self.model, self.delay, self.level = model, delay, level
         self.classes = model._estimator_type == "classifier"
-        self.waiting: deque[tuple[Ticket, Any]] = deque()  # rows whose labels have not arrived, with those labels
+        self.stepper = Stepper(model, delay)
 
     def step(self, block: Block) -> Run:
         """Predicts and learns the rows of a block."""
@@ -100,9 +97,7 @@ class Follower:
         weights, memory, shares = [], [], []
         for start in range(0, len(y), every or len(y)):
             piece = slice(start, start + (every or len(y)))
-            known = self._knows(block.names[: X.shape[1]])
-            at_once = self._late(X[piece], y[piece]) if known else None
-            runs.append(at_once or self._singly(X[piece], y[piece], block, begin + start))
+            runs.append(self._take(X[piece], y[piece], block, begin + start))
             if len(runs[-1]) == every and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
@@ -117,58 +112,32 @@ class Follower:
             weights_every=every if whole else None,
         )
 
-    def _late(self, X: Array, y: Array) -> Run | None:
-        """Takes all rows at once, of known features; None, with nothing changed, if the learner cannot or refuses one."""
-        if not self.delay or not self.model._runs_late_natively:
-            return None
-        skipped, where = self.model.n_skipped_, "Follower"
-        level = None if self.level is None else levels.as_level(self.level, where)
-        waiting = Waiting([ticket for ticket, _ in self.waiting], np.array([label for _, label in self.waiting]))
-        with suppress(*REFUSED):
-            out, waiting = late.run(self.model, np.ascontiguousarray(X), y, self.delay, waiting, level=level, where=where)
-            self.waiting = deque(zip(waiting.tickets, waiting.labels.tolist(), strict=True))
-            return _run(y, out.predictions, out.lower, out.upper, self.model.n_skipped_ - skipped)
-        return None
-
-    def _singly(self, X: Array, y: Array, block: Block, begin: int) -> Run:
-        """Takes the rows singly, by name if the learner does not know all features."""
-        skipped = self.model.n_skipped_
-        predicted, ends = np.empty(len(y), dtype=object if self.classes else np.float64), np.empty((2, len(y)))
-        width = X.shape[1]
-        for place, (x, label) in enumerate(zip(X, y.tolist(), strict=True)):
-            row = begin + place
-            try:
-                known = self._knows(block.names[:width])
-                ticket = self.model.ask(x if known else block.row(row, width), self.delay)
-                predicted[place] = ticket.prediction
-                if self.level is not None:
-                    ends[:, place] = ticket.interval(self.level)
-                self.waiting.append((ticket, label))
-                if len(self.waiting) > self.delay:
-                    row -= self.delay
-                    self.model.tell(*self.waiting[0])
-                    self.waiting.popleft()
-            except REFUSED as error:
-                at = block.place(row) if row >= 0 else f"row {block.start + row:,}"
-                raise DataError(str(error), place=at, row=block.start + row) from error
-        lower, upper = (None, None) if self.level is None else ends
-        return _run(y, predicted, lower, upper, self.model.n_skipped_ - skipped)
+    def _take(self, X: Array, y: Array, block: Block, begin: int) -> Run:
+        """Takes rows as a table if labels are late and the learner knows all features; otherwise singly."""
+        skipped, names, stepper = self.model.n_skipped_, block.names[: X.shape[1]], self.stepper
+        try:
+            if self.delay and not self.classes and self._knows(names):
+                out = stepper.table(np.ascontiguousarray(X), y, level=self.level, start=None)
+                return _run(y, out.predictions, out.lower, out.upper, skipped=self.model.n_skipped_ - skipped)
+            rows = (x if self._knows(names) else block.row(row, len(names)) for row, x in enumerate(X, begin))
+            predicted, ends = stepper.rows(rows, y.tolist(), self.level)
+        except REFUSED as error:
+            row = begin + stepper.at
+            place = block.place(row) if row >= 0 else f"row {block.start + row:,}"
+            raise DataError(str(error), place=place, row=block.start + row) from error
+        answers = as_objects(predicted) if self.classes else np.array(predicted, dtype=np.float64)
+        return _run(y, answers, *np.array(ends, dtype=np.float64).T, skipped=self.model.n_skipped_ - skipped)
 
     def state(self) -> dict[str, Array]:
         """The rows that wait for their labels."""
-        heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
-        found = [label for _, label in self.waiting]
-        labels = packed.text_of(found) if self.classes else np.array(found, dtype=np.float64)
-        return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": labels}
+        return self.stepper.state()
 
     def restore(self, state: dict[str, Array]) -> None:
         """Restores the rows that waited for their labels."""
-        tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
-        labels = packed.of_text(state["labels"]) if self.classes else state["labels"].tolist()
-        self.waiting = deque(zip(tickets, labels, strict=True))
+        self.stepper.restore(state)
 
 
-def _run(y: Array, predicted: Array, lower: Array | None, upper: Array | None, skipped: int) -> Run:
+def _run(y: Array, predicted: Array, lower: Array | None = None, upper: Array | None = None, *, skipped: int) -> Run:
     if predicted.dtype == object:
         missed = [
             np.nan if label is None or each is None else float(label != each)

@@ -1,0 +1,222 @@
+"""Predict, wait, learn: rows in order, each learned when its label has come, as of when it was predicted."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from driftline._core import LateRows, Outputs, SparseRows, Status
+from driftline.base import levels
+from driftline.base.batch import Batch
+from driftline.base.learner import Learner
+from driftline.base.ticket import Ticket
+from driftline.delayed import packed
+from driftline.errors import ModelFileError
+from driftline.tables import missing, unseen
+from driftline.tables.inputs import Array, Name
+from driftline.tables.unseen import Averages
+
+if TYPE_CHECKING:
+    from driftline.base.native import NativeCore
+
+
+class Stepper:
+    """Predicts each row, then learns the row whose label has come.
+
+    Rows before one that the learner refuses stay learned; the refused one, and those after it that were predicted, wait.
+
+    Args:
+        learner: a learner, or an object with the methods ``ask`` and ``tell`` of one.
+        delay: how many rows late labels come; 0 means that each row is learned before the next is predicted.
+
+    Attributes:
+        waiting: the rows that wait for their labels, in order: each one's ticket, and the label that it will be told.
+        at: the row that was asked or told last, counted from the first row of the call; negative for one of an earlier call.
+    """
+
+    def __init__(self, learner: Any, delay: int = 0, waiting: Iterable[tuple[Any, Any]] = ()) -> None:
+        self.learner, self.delay = learner, delay
+        self.waiting: deque[tuple[Any, Any]] = deque(waiting)
+        self.at = 0
+
+    def rows(
+        self, rows: Iterable[Any], labels: Iterable[Any], level: float | None = None, first: int = 0
+    ) -> tuple[list[Any], list[tuple[float, float]]]:
+        """Takes rows one by one; returns the predictions, and the ends of the intervals at a level.
+
+        Args:
+            rows: rows of any kind.
+            labels: their labels.
+            level: coverage of the intervals; None for no intervals.
+            first: the number of the first row in this call, for ``at``.
+        """
+        predictions: list[Any] = []
+        ends: list[tuple[float, float]] = []
+        for self.at, (x, label) in enumerate(zip(rows, labels, strict=True), first):
+            ticket = self.learner.ask(x, self.delay)
+            predictions.append(ticket.prediction)
+            if level is not None:
+                ends.append(ticket.interval(level))
+            self.waiting.append((ticket, label))
+            if len(self.waiting) > self.delay:
+                self.at -= self.delay
+                self._tell_oldest()
+        return predictions, ends
+
+    def _tell_oldest(self) -> None:
+        ticket, label = self.waiting[0]
+        self.learner.tell(copy.copy(ticket), label)  # the original stays valid if the caller undoes this
+        self.waiting.popleft()
+
+    def table(
+        self,
+        x: Array,
+        y: Array,
+        where: str | None = None,
+        *,
+        level: float | None = None,
+        names: list[Name] | None = None,
+        start: int | None = 0,
+        averages: Averages | None = None,
+    ) -> Outputs:
+        """Takes the rows of a table of numbers: natively if the learner can, otherwise one by one.
+
+        Args:
+            x: (rows, features).
+            y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
+            where: the caller's name, for messages; None for the learner's own methods.
+            level: coverage of the intervals; None for no intervals.
+            names: feature names. Rows are taken one by one until the learner has learned a row with all of them.
+            start: the number of the first row, for messages.
+            averages: what stands for categories that the learner does not know; see :class:`driftline.tables.unseen.Row`.
+        """
+        lower, upper = (None, None) if level is None else np.empty((2, len(x)))
+        place = None if level is None else levels.as_level(level, where or "Stepper")
+        out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=place)
+        begin, new = 0, self.learner._core is None
+        try:
+            while begin < len(x):
+                if self._take_natively(x[begin:], y[begin:], out.part(begin, len(x)), names, where, start, begin):
+                    break
+                end = min(begin + self.delay + 1, len(x)) if lacks(self.learner, names) else len(x)
+                rows = (row_for(self.learner, row, names, averages) for row in x[begin:end])
+                out.predictions[begin:end], ends = self.rows(rows, y[begin:end].tolist(), level, begin)
+                if lower is not None and upper is not None:
+                    lower[begin:end], upper[begin:end] = np.transpose(ends)
+                begin = end
+        except BaseException:
+            if new and not self.learner.n_seen_:
+                self.learner._forget()  # its next row may have other features
+            raise
+        return out
+
+    def finish(self, where: str | None = None) -> None:
+        """Learns all rows that wait; their labels must be known."""
+        learner, self.delay = self.learner, 0
+        if self.waiting and self._is_native():
+            with learner._guard.change(only=True):
+                learner._mark()
+                rows = np.empty((0, learner.n_features_in_))
+                self._natively(rows, np.empty(0), Outputs(np.empty(0)), None, where, None, 0)
+        while self.waiting:
+            self._tell_oldest()
+
+    def _take_natively(
+        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
+    ) -> bool:
+        """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
+        learner: Learner = self.learner
+        with learner._guard.change(only=True):
+            if learner._core is None and not missing.by_column(learner.missing) and learner._encodes:  # others read rows
+                learner._meet(_first_whole(learner, x, y), names)
+            learner._mark()
+            one = len(x) == 1 and x.size and np.isfinite(x).all()
+            if one or lacks(learner, names) or not self._is_native():
+                return False
+            self._natively(x, y, out, names, where, start, first)
+        return True
+
+    def _is_native(self) -> bool:
+        """Whether the learner takes tables natively, and the rows that wait can go with them."""
+        sparse = any(isinstance(ticket.x, SparseRows) for ticket, _ in self.waiting)
+        return isinstance(self.learner, Learner) and self.learner._runs_late_natively and not sparse
+
+    def _natively(
+        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
+    ) -> None:
+        learner: Learner = self.learner
+        core, carried = cast("NativeCore", learner._core), len(self.waiting)
+        tickets = [ticket for ticket, _ in self.waiting]
+        y = np.ascontiguousarray(y, dtype=np.float64)
+        if carried:
+            x = np.concatenate([[array_of(learner, ticket) for ticket in tickets], x])
+            y = np.concatenate([[label for _, label in self.waiting], y])
+        rows, skip = LateRows(tickets), learner.missing != "raise"
+        try:
+            while (status := core.run_late(x, y, None, skip, out, self.delay, rows)) is not Status.DONE:
+                asking = rows.asked < len(x) and rows.told >= rows.asked - self.delay
+                row = rows.asked if asking else rows.told
+                self.at = first + row - carried
+                number = None if start is None else start + self.at
+                name = where or f"{type(learner).__name__}.{'ask' if asking else 'tell'}"
+                if status is Status.BAD_VALUE:
+                    learner._door.refuse_row(x[row], None if asking else y[row], name, number, names)
+                learner._serve(status, Batch(x[row:], y[row:], None, name, number, names))
+        finally:
+            learner._skipped += rows.skipped
+            labels = y[rows.told : rows.asked].tolist()
+            self.waiting = deque(zip(rows.tickets(x, core.mark, Ticket), labels, strict=True))
+
+    # The rows that wait, as arrays.
+
+    def state(self) -> dict[str, Array]:
+        """The rows that wait for their labels."""
+        heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
+        labels = [label for _, label in self.waiting]
+        kept = packed.text_of(labels) if self._classes else np.array(labels, dtype=np.float64)
+        return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": kept}
+
+    def restore(self, state: dict[str, Array]) -> None:
+        """Restores the rows that waited; raises ModelFileError if they are invalid."""
+        labels = packed.of_text(state["labels"]) if self._classes else state["labels"].tolist()
+        tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
+        if len(tickets) != len(labels):
+            raise ModelFileError("the tickets do not agree with their labels")
+        self.waiting = deque(zip(tickets, labels, strict=True))
+
+    @property
+    def _classes(self) -> bool:
+        return bool(self.learner._estimator_type == "classifier")
+
+
+def lacks(learner: Learner, names: list[Name] | None) -> bool:
+    """Whether a learner that knows some of the features does not know all of them."""
+    return names is not None and learner._core is not None and learner._core.features < len(names)
+
+
+def row_for(learner: Learner, row: Array, names: list[Name] | None, averages: Averages | None = None) -> Any:
+    """A row as ``learner.ask`` takes it: by names if it may bring new features or has missing values to be filled in."""
+    if not len(row):
+        return {}
+    if names is None or not (missing.by_column(learner.missing) or lacks(learner, names)):
+        return row
+    return unseen.Row(zip(names, row.tolist(), strict=True), averages or {})
+
+
+def array_of(learner: Learner, ticket: Ticket) -> Array:
+    """A ticket's row, widened to the features known now."""
+    row = ticket.x
+    if not isinstance(row, np.ndarray):
+        row, _ = learner._door.read(row, "", grow=False)
+    return np.concatenate([row, np.zeros(learner.n_features_in_ - len(row))])
+
+
+def _first_whole(learner: Learner, x: Array, y: Array) -> Array:
+    """The first complete row, from which the core is made."""
+    door = learner._door
+    whole = door.whole_rows(x) & (np.abs(y) <= door.largest)
+    return np.asarray(x[int(whole.argmax())], dtype=np.float64) if whole.any() else np.zeros(x.shape[1])
