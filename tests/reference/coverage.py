@@ -11,6 +11,7 @@ REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200
 UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
 BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
 RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # this many misses in a row show that errors have changed
+FAR = 100  # scores this many times the run level's quantile are far above the recent ones
 
 
 def squared_half_width(level):
@@ -45,7 +46,7 @@ class Bounds:
 
     def __init__(self):
         self.rows, self.zeros, self.bins, self.first, self.width = 0, 0, [0] * BINS, None, 1
-        self.since = 0  # the row from which the bins are read more often
+        self.since = 0  # the row from which the memory grows, and the bins are read more often
         self.last = []  # the last scores, and whether each was above the bound of the run level
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
@@ -140,10 +141,10 @@ class Bounds:
             self._read(score, 1 if since <= 32 else 8 if since <= 512 else 64)
 
     def _act_on_run(self, scores):
-        """Forgets excess coverage; if the run is far above the bounds, older scores weigh as much as the run."""
+        """Forgets excess coverage; if most of the run is far above the recent scores, these weigh as much as the run."""
         self.log_factor = [max(0, log) for log in self.log_factor]
         self.debt = [max(0, debt) for debt in self.debt]
-        if min(scores) > self.bound(RUN_LEVEL):
+        if sum(score > FAR * self.base[RUN_LEVEL] for score in scores) > RUN / 2:
             total = self.zeros + sum(self.bins)
             if total > RUN * UNIT:
                 self.zeros = self.zeros * RUN * UNIT // total
@@ -171,7 +172,8 @@ class Bounds:
             self.base, lowest = [quantile for _, quantile in quantiles], quantiles[0][0]
             least, most = math.log(1e-6), math.log(1e12)
             self.log_factor = [min(max(log, least), most) for log in self.log_factor]
-        keep = int((1 - since / min(max(2, self.rows / 2), MEMORY)) * ALL_KEPT)
+        rows = self.rows if self.late else self.rows - self.since
+        keep = int((1 - since / min(max(2, rows / 2), MEMORY)) * ALL_KEPT)
         self.zeros = self.zeros * keep // ALL_KEPT
         self.bins = [weight * keep // ALL_KEPT for weight in self.bins]
         if lowest == 0:

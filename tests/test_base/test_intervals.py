@@ -119,8 +119,8 @@ def judged(tickets, y, level):
 @pytest.mark.parametrize("zeros", [0.0, 0.4])
 def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, zeros):
     """Around a prediction of 0 every score is the label's square, so the plain formula needs no model."""
-    rng = np.random.default_rng(late)
-    y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(np.arange(1500) / 200)) * (rng.random(1500) >= zeros)
+    rng, t = np.random.default_rng(late), np.arange(1500)
+    y = rng.standard_t(3, 1500) * np.exp(2 * np.sin(t / 200)) * np.where(t < 900, 1, 1000) * (rng.random(1500) >= zeros)
     tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((1500, 1)), y, late)
     bounds, issued, debts = coverage.Bounds(), [], []
     for t in range(1500):

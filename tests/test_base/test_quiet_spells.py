@@ -115,6 +115,20 @@ def test_intervals_of_a_forecaster_recover_after_a_quiet_spell():
             require_coverage(level, inside[-AFTER + step :])
 
 
+@pytest.mark.parametrize("late", [0, 12])
+def test_a_short_burst_of_larger_errors_is_no_new_scale(late):
+    """After a jump of the weights, errors are larger until the learner has followed. Here every error is the label."""
+    y = np.random.default_rng(0).standard_normal(732 + late)
+    y[600:612] = 8
+    model, tickets = dl.NLMS(intercept=False), []
+    for t in range(len(y)):
+        tickets.append(model.ask([0.0], delay=late))
+        if t >= late:
+            model.tell(tickets[t - late], y[t - late])
+    lower, upper = np.transpose([ticket.interval(0.8) for ticket in tickets[-100:]])
+    assert (upper - lower).mean() <= 1.5 * 2 * np.quantile(np.abs(y[:600]), 0.8)
+
+
 @pytest.mark.parametrize("make", [dl.Kalman, dl.NLMS, dl.RLS])
 @pytest.mark.parametrize("every", [100, 1000])
 def test_labels_that_are_rarely_different_are_covered(make, every):

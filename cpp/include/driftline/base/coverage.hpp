@@ -5,10 +5,11 @@
 // outside its interval, and shrinks by exp(-step * (1 - level)) when it falls inside. Over any n rows whose labels came at
 // once, the share outside then differs from 1 - level by log(last / first factor) / (step n), whatever the scores do.
 //
-// The factor alone is too slow for errors that grow by many orders of magnitude, as after a quiet spell. A run of misses
-// that is next to impossible if scores are like the recent ones shows that they are not. Then the recent scores give way to
-// those of the run, and factors that shrank while intervals were too wide return to 1: the share outside is at most what
-// the factors say, but misses that were too few before such a change are not made up for.
+// The factor alone is too slow for errors that grow by orders of magnitude, as after a quiet spell. A run of misses that is
+// next to impossible if scores are like the recent ones shows that they are not. Then factors that shrank while intervals
+// were too wide return to 1: the share outside is at most what the factors say, but misses that were too few before the run
+// are not made up for. And if most scores of the run are far above the recent ones, they take their place. Otherwise it may
+// be a jump of the weights that the learner is following; the factor is fast enough for it.
 // Labels that come late are scored in late_coverage.hpp.
 #pragma once
 
@@ -41,6 +42,8 @@ inline constexpr Index most_waiting = 8, ring_size = 2 * most_waiting;
 inline constexpr Index run_level = 9;
 inline constexpr std::uint32_t long_run = (1u << most_waiting) - 1; // as bits
 static_assert(levels[run_level] == 0.9);
+// Scores this many times the quantile of the run level are far above the recent ones: a factor grows so much in 17 misses.
+inline constexpr double far_above = 100;
 
 struct Coverage {
     alignas(32) double bound[level_count] = {}; // base times factor: scores above it are misses; 0: no error yet
@@ -52,7 +55,7 @@ struct Coverage {
     Index first_key = 0;             // of bin 0; see key_of
     Index noted = 0;                 // scores
     Index taken = 0;                 // of these, how many are taken in; never, if no intervals are needed
-    Index since = 0;                 // score from which readings are frequent: 0, or moved by a change
+    Index since = 0;                 // score from which rows count for memory and readings: 0, or moved by a change
     double ring[ring_size] = {};     // score i is at i % ring_size
     Index delay = 0;                 // labels that came between the last row's prediction and its label
     Index origin = 0;                // labels known when the last late row was predicted
@@ -228,7 +231,9 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
             c.bound[k] = c.base[k] * at_most(at_least(least_factor, factor), most_factor);
         }
     }
-    const double memory = at_most(at_least(2, 0.5 * static_cast<double>(c.taken)), memory_rows);
+    // Late labels repay debts by the large scores of a change, so these are not forgotten sooner than others.
+    const Index rows = c.delay > 0 ? c.taken : c.taken - c.since;
+    const double memory = at_most(at_least(2, 0.5 * static_cast<double>(rows)), memory_rows);
     const double kept = 1 - static_cast<double>(rows_since_reading(c.taken - c.since)) / memory;
     const auto keep = static_cast<std::uint32_t>(kept * all_kept);
     for (std::uint32_t& weight : c.weight)
@@ -258,17 +263,16 @@ DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
     c.misses = 0;
 }
 
-// Called when the last few scores were all misses. If even the bound after them is below each of them, they are not
-// like the older scores.
+// Called when the last few scores were all misses.
 DRIFTLINE_ONCE inline void end_run(Coverage& c) {
     for (Index k = 0; k < level_count; ++k) {
         c.bound[k] = at_least(c.base[k], c.bound[k]);
         c.debt[k] = c.debt[k] > 0 ? c.debt[k] : 0;
     }
-    double least = HUGE_VAL;
+    Index far = 0;
     for (Index i = c.taken - most_waiting; i < c.taken; ++i)
-        least = at_most(c.ring[i & (ring_size - 1)], least);
-    if (least > c.bound[run_level])
+        far += c.ring[i & (ring_size - 1)] > far_above * c.base[run_level];
+    if (far > most_waiting / 2)
         begin_anew(c);
 }
 
