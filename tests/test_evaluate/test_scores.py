@@ -96,7 +96,7 @@ def test_baselines_use_the_labels_that_have_arrived(sizes, delay, seed):
         found = baselines.predict(part)
         last.extend(found["last"])
         mean.extend(found["mean"])
-        baselines = Baselines.restored(baselines.state())
+        baselines = Baselines.restore(baselines.state())
     for row in range(len(y)):
         known = y[: max(row - delay, 0)]
         known = known[np.isfinite(known)]
@@ -161,7 +161,7 @@ def test_the_seasonal_baseline_matches_its_definition(delay, period, seed):
     baselines, found = Baselines(delay), []
     for part in np.split(y, np.sort(rng.integers(0, 700, size=5))):
         found.extend(baselines.predict(part)["season"])
-        baselines = Baselines.restored(baselines.state())
+        baselines = Baselines.restore(baselines.state())
     np.testing.assert_array_equal(found, one_season_ago(y, delay))
 
 
@@ -201,7 +201,7 @@ def test_the_baselines_of_classes_count_the_classes_that_have_arrived_and_keep_t
         for part in np.split(classes, [1, 7, 7, 40]):
             predicted = baselines.predict(part)
             found += zip(predicted["most_frequent_class"], predicted["last_class"], strict=True)
-            baselines = Baselines.restored(baselines.state(), OF_CLASSES)
+            baselines = Baselines(kinds=OF_CLASSES).resume(baselines.state())
         for row, (frequent, last) in enumerate(found):
             known = [label for label in classes[: max(row - delay, 0)] if label is not None]
             assert last == (known[-1] if known else None)

@@ -237,7 +237,7 @@ def test_alarms_do_not_depend_on_how_the_stream_is_cut(cuts, resume, features):
     whole.add(rows, X, alarms)
     for start, stop in pairwise([0, *sorted(set(cuts)), 2_500]):
         log.add(rows[start:stop], None if X is None else X[start:stop], alarms[(alarms >= start) & (alarms < stop)])
-        log = AlarmLog.restored(log.state()) if resume else log
+        log = AlarmLog.restore(log.state()) if resume else log
     assert [record.row for record in log.records()] == alarms.tolist()
     for mine, theirs in zip(log.records(), whole.records(), strict=True):
         for name, value in vars(mine).items():

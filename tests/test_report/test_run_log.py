@@ -269,3 +269,13 @@ def test_without_the_inputs_the_chart_shows_the_largest_weights():
     chart = charts.weights(Facts(RunLog.of(run, model=model)))
     assert [line.label for line in chart.lines] == ["x8", "x7", "x6", "x5", "x4", "x3", "x2"]
     assert chart.about.startswith("The 7 weights that were the largest on average, of 9.")
+
+
+def test_a_state_does_not_change_while_its_log_goes_on():
+    X, y = dl.streams.Switching(rate=0.4, unit="deg", every=500, seed=7).take(3000)
+    model, log = dl.RLS(forgetting=0.95), RunLog(level=0.9)
+    log.add(model.run(X[:1500], y[:1500], level=0.9), X[:1500], y[:1500])
+    state = log.state()
+    kept = {name: repr(np.array(value).tolist()) for name, value in state.items()}
+    log.add(model.run(X[1500:], y[1500:], level=0.9), X[1500:], y[1500:])
+    assert kept == {name: repr(np.array(value).tolist()) for name, value in state.items()}

@@ -154,7 +154,7 @@ class FileRun:
 
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
         request, history = self.request, self.request.report is not None
-        if kept is not None and history and "pieces" not in kept.parts.get("keys", {}):
+        if kept is not None and history and kept.parts["keys"]["pieces"] is None:
             raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
         fleet = (
             Fleet(request.model, named=True, alarms=True, intervals=request.level is not None)

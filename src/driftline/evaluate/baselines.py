@@ -6,16 +6,17 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from driftline.storage.resumable import Resumable, part_of
 from driftline.tables.inputs import Array
 
 PIECE = 4_096  # labels at once; their intermediate results fit the cache
 
 
-class Baseline(ABC):
+class Baseline(Resumable, ABC):
     """A prediction made only from earlier labels.
 
     Args:
@@ -36,20 +37,11 @@ class Baseline(ABC):
         than ``labels``.
         """
 
-    def state(self) -> dict[str, Any]:
-        """Arrays and plain values from which :meth:`restore` continues exactly."""
-        return dict(vars(self))
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what :meth:`state` returned."""
-        for name, value in vars(self).items():
-            setattr(self, name, np.array(state[name]) if isinstance(value, np.ndarray) else type(value)(state[name]))
-
 
 class LastValue(Baseline):
     """The last label."""
 
-    name, title = "last", "last value"
+    name, title, _fields = "last", "last value", ("value",)
 
     def __init__(self, delay: int = 0) -> None:
         super().__init__(delay)
@@ -66,7 +58,7 @@ class LastValue(Baseline):
 class RunningMean(Baseline):
     """The mean of the labels so far."""
 
-    name, title = "mean", "running mean"
+    name, title, _fields = "mean", "running mean", ("total", "count")
 
     def __init__(self, delay: int = 0) -> None:
         super().__init__(delay)
@@ -91,7 +83,7 @@ class OneSeasonAgo(Baseline):
     over the labels so far is chosen, the shortest if several are equal.
     """
 
-    name, title = "season", "seasonal value"
+    name, title, _fields = "season", "seasonal value", ("delay", "past", "filled", "losses")
     lags: ClassVar[tuple[int, ...]] = (12, 24, 48, 96, 144, 168, 336)  # as in Auto
 
     def __init__(self, delay: int = 0) -> None:
@@ -168,15 +160,16 @@ class MostFrequentClass(Baseline):
         """The counts as text, which keeps the types of the classes."""
         return {"counts": json.dumps(list(self.counts.items()))}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def resume(self, state: Mapping[str, Any]) -> Self:
         """Restores what :meth:`state` returned."""
         self.counts = dict(json.loads(state["counts"]))
+        return self
 
 
 class LastClass(Baseline):
     """The last class."""
 
-    name, title = "last_class", "last class"
+    name, title, _fields = "last_class", "last class", ("value",)
 
     def __init__(self, delay: int = 0) -> None:
         super().__init__(delay)
@@ -190,14 +183,6 @@ class LastClass(Baseline):
         if label is not None:
             self.value = label
         return self.value
-
-    def state(self) -> dict[str, Any]:
-        """The class as text, which keeps its type."""
-        return {"value": json.dumps(self.value)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restores what :meth:`state` returned."""
-        self.value = json.loads(state["value"])
 
 
 def _each(labels: Array, learn: Callable[[Any], Any]) -> Array:
@@ -215,7 +200,7 @@ def is_unknown(values: Array) -> Array:
     return np.array([value is None for value in values.tolist()], dtype=bool)
 
 
-class LateLabels:
+class LateLabels(Resumable):
     """Delays labels, block by block: row t is predicted when labels up to row t - delay - 1 have arrived.
 
     Args:
@@ -226,6 +211,16 @@ class LateLabels:
         self.delay = delay
         self.waiting = np.empty(0)
 
+    def state(self) -> dict[str, Any]:
+        """The labels that wait; classes as a list, which keeps their types."""
+        return {"delay": self.delay, "waiting": self.waiting if self.waiting.dtype != object else self.waiting.tolist()}
+
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Restores what :meth:`state` returned."""
+        self.delay, waiting = int(state["delay"]), state["waiting"]
+        self.waiting = as_classes(waiting) if isinstance(waiting, list) else np.array(waiting)
+        return self
+
     def arrived(self, y: Array) -> tuple[Array, Array]:
         """The labels that arrive during a block with labels ``y``, and how many have arrived before each row."""
         labels = np.concatenate([self.waiting, y]) if len(self.waiting) else y
@@ -235,7 +230,7 @@ class LateLabels:
         return labels[:count], before
 
 
-class Baselines:
+class Baselines(Resumable):
     """Predicts each row with all baselines, from the labels that have arrived by then.
 
     Args:
@@ -246,8 +241,9 @@ class Baselines:
     {'last': [nan, 1.0, 3.0], 'mean': [nan, 1.0, 2.0], 'season': [nan, 1.0, 3.0]}
     """
 
+    _fields = ("labels", "any_label")
+
     def __init__(self, delay: int = 0, kinds: Mapping[str, type[Baseline]] = BASELINES) -> None:
-        self.kinds = kinds
         self.labels = LateLabels(delay)
         self.known = {name: kind(delay) for name, kind in kinds.items()}
         self.any_label = False  # whether there was a label, arrived or not
@@ -259,22 +255,15 @@ class Baselines:
         return {name: baseline.after(labels)[before] for name, baseline in self.known.items()}
 
     def state(self) -> dict[str, Any]:
-        """Arrays and plain values from which :meth:`restored` continues exactly."""
-        plain = {f"{name}.{key}": value for name, known in self.known.items() for key, value in known.state().items()}
-        waiting = self.labels.waiting
-        text = {} if waiting.dtype != object else {"waiting": json.dumps(waiting.tolist())}
-        return {"delay": self.labels.delay, "any_label": self.any_label, "waiting": waiting, **text, **plain}
+        """Arrays and plain values from which :meth:`resume` continues exactly."""
+        each = {f"{name}/{part}": value for name, known in self.known.items() for part, value in known.state().items()}
+        return super().state() | each
 
-    @classmethod
-    def restored(cls, state: Mapping[str, Any], kinds: Mapping[str, type[Baseline]] = BASELINES) -> Baselines:
+    def resume(self, state: Mapping[str, Any]) -> Self:
         """Restores what :meth:`state` returned."""
-        baselines = cls(int(state["delay"]), kinds)
-        baselines.any_label, waiting = bool(state["any_label"]), state["waiting"]
-        baselines.labels.waiting = as_classes(json.loads(waiting)) if isinstance(waiting, str) else np.array(waiting)
-        for name, known in baselines.known.items():
-            own = {key.removeprefix(f"{name}."): value for key, value in state.items() if key.startswith(f"{name}.")}
-            known.restore(own)
-        return baselines
+        for name, known in self.known.items():
+            known.resume(part_of(state, name))
+        return super().resume(state)
 
 
 class LastAndMean:

@@ -13,6 +13,7 @@ from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
 from driftline.evaluate.metrics import Metric, OfBaseline, ScoredRows, columns_of
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
+from driftline.storage.resumable import part_of
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
 
@@ -312,8 +313,7 @@ class Score:
             assert isinstance(self._tracker, Tracker)
             self._tracker.restore({name: state[f"sums/{name}"] for name in ("rows", "total", "rest")})
         if self.baselines is not None:
-            parts = {name.removeprefix("baselines/"): value for name, value in state.items()}
-            self.baselines = Baselines.restored(parts, self.baselines.kinds)
+            self.baselines.resume(part_of(state, "baselines"))
 
     def finish(self) -> Measured:
         """All metrics at all points."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from driftline.report import evidence
 from driftline.report.evidence import FIGURES, Evidence
 from driftline.report.recent import COLUMNS
 from driftline.report.usual import BLOCK, Usual
+from driftline.storage.resumable import Resumable, part_of
 from driftline.tables.inputs import Array
 
 BEFORE, AFTER = 1024, 64  # rows examined before an onset and after an alarm; an onset is at most this far before its alarm
@@ -63,8 +64,10 @@ class AlarmRecord:
     rows: Array
 
 
-class AlarmLog:
+class AlarmLog(Resumable):
     """The latest alarms of a stream. The result does not depend on how the stream is cut into blocks."""
+
+    _fields = ("count", "waiting", "rows", "tail", "inputs", "usual")
 
     def __init__(self) -> None:
         self.count = 0  # alarms so far
@@ -168,37 +171,26 @@ class AlarmLog:
             for record in self.closed
         ]
         parts = {name: [getattr(record, name) for record in self.closed] for name in TABLES}
-        return {
-            "count": self.count,
-            "total": self.rows,
-            "waiting": np.array(self.waiting, dtype=np.int64),
-            "tail": self.tail,
-            "tail_inputs": self.inputs,
-            "origin": self.usual.origin,
-            "usual": self.usual.sums,
-            "numbers": np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBERS) + len(FIGURES)),
-            **{f"{name}_counts": np.array([len(part) for part in own], dtype=np.int64) for name, own in parts.items()},
-            **{name: np.concatenate([np.empty((0, TABLES[name])), *own]) for name, own in parts.items()},
+        return super().state() | {
+            "closed/numbers": np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBERS) + len(FIGURES)),
+            **{f"closed/{name}_counts": np.array([len(part) for part in own]) for name, own in parts.items()},
+            **{f"closed/{name}": np.concatenate([np.empty((0, TABLES[name])), *own]) for name, own in parts.items()},
         }
 
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> AlarmLog:
-        """Restores the result of :meth:`state`."""
-        log = cls()
-        log.count, log.rows = int(state["count"]), int(state["total"])
-        log.waiting = [int(row) for row in state["waiting"]]
-        log.tail, log.inputs = np.array(state["tail"]), np.array(state["tail_inputs"])
-        log.usual.origin, log.usual.sums = np.array(state["origin"]), np.array(state["usual"])
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Continues from a state."""
+        super().resume(state)
+        kept = part_of(state, "closed")
         parts = {
-            name: np.split(np.array(state[name]), np.cumsum(state[f"{name}_counts"])[:-1])
+            name: np.split(np.array(kept[name]), np.cumsum(kept[f"{name}_counts"])[:-1])
             for name in TABLES
-            if len(state[f"{name}_counts"])
+            if len(kept[f"{name}_counts"])
         }
-        for place, numbers in enumerate(np.array(state["numbers"]).tolist()):
+        for place, numbers in enumerate(kept["numbers"].tolist()):
             own: dict[str, Any] = dict(zip(NUMBERS, numbers[: len(NUMBERS)], strict=True))
             own |= {"row": int(own["row"]), "onset": int(own["onset"])} | {name: parts[name][place] for name in TABLES}
-            log.closed.append(AlarmRecord(evidence=Evidence(*numbers[len(NUMBERS) :]), **own))
-        return log
+            self.closed.append(AlarmRecord(evidence=Evidence(*numbers[len(NUMBERS) :]), **own))
+        return self
 
 
 def _onset(errors: Array, least: int) -> int:

@@ -9,12 +9,13 @@ weights, and each gives the loss of its stretch. :mod:`driftline.report.contribu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from driftline import _core
 from driftline.report.pyramid import Pyramid
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 STRETCHES = 256
@@ -47,10 +48,12 @@ def merged(triangles: Array, each: int) -> Array:
     return triangles
 
 
-class Hindsight:
+class Hindsight(Resumable):
     """Triangles of [1 x p y] for stretches of the stream; x may become wider on the right."""
 
-    def __init__(self, features: int) -> None:
+    _fields = ("features", "rows", "waiting", "pyramid")
+
+    def __init__(self, features: int = 0) -> None:
         self.features = features
         self.rows = 0
         self.waiting = np.empty((0, features + BESIDE))
@@ -122,18 +125,11 @@ class Hindsight:
             return np.concatenate([buckets[:-1], stacked(buckets[-1:], rest)])
         return np.concatenate([buckets, rest])
 
-    def state(self) -> dict[str, Any]:
-        """Arrays and numbers."""
-        return {"features": self.features, "rows": self.rows, "waiting": self.waiting, **self.pyramid.state()}
-
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Hindsight:
-        """Restores the result of :meth:`state`."""
-        state = dict(state)
-        hindsight = cls(int(state.pop("features")))
-        hindsight.rows, hindsight.waiting = int(state.pop("rows")), np.array(state.pop("waiting"))
-        hindsight.pyramid.restore(state)
-        return hindsight
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Continues from a state."""
+        super().resume(state)
+        self.pyramid.capacity = self._capacity(self.features)
+        return self
 
 
 def best_fixed(triangles: Array) -> tuple[Array, Array, Array]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 PIECES = 48  # pieces of a key's history: when all are used, neighbours are joined
@@ -45,14 +46,16 @@ class KeyFacts:
         return self.since / self.before if self.since is not None and self.before else 1.0
 
 
-class KeyLog:
+class KeyLog(Resumable):
     """Collects the results of a run block by block. Keys are numbered in order of appearance.
 
     Args:
         history: keep what the page draws, 1.6 kB a key.
     """
 
-    def __init__(self, history: bool) -> None:
+    _fields = ("sums", "pieces", "width", "marks")
+
+    def __init__(self, history: bool = False) -> None:
         self.sums = np.zeros((0, len(_SUMS)))
         self.pieces = np.zeros((0, PIECES, len(_PIECE))) if history else None
         self.width = np.zeros(0, dtype=np.int64)  # rows of a piece
@@ -148,19 +151,6 @@ class KeyLog:
             "prediction": prediction / rows,
             "alarms": marks[~np.isnan(marks)],
         }
-
-    def state(self) -> dict[str, Array]:
-        """The whole log as arrays."""
-        drawn = {} if self.pieces is None else {"pieces": self.pieces}
-        return {"sums": self.sums, "width": self.width, "marks": self.marks, **drawn}
-
-    @classmethod
-    def restore(cls, state: dict[str, Array]) -> KeyLog:
-        """Restores the result of :meth:`state`."""
-        log = cls(history="pieces" in state)
-        for name, array in state.items():
-            setattr(log, name, np.array(array))
-        return log
 
 
 def _root(loss: float, rows: float) -> float | None:

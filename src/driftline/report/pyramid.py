@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 Merge = Callable[[Array, Array], Array]
@@ -29,7 +30,7 @@ MERGES: dict[str, Merge] = {
 }
 
 
-class Pyramid:
+class Pyramid(Resumable):
     """Buckets of 2^k rows, at most ``capacity`` of them; k grows with the stream.
 
     A bucket of 2^k rows is always merged from its two halves, so its value, including rounding, does not depend on how many
@@ -85,13 +86,14 @@ class Pyramid:
         """Every rung's arrays, by ``rung/field``."""
         return {f"{rung}/{name}": values for rung, items in enumerate(self.rungs) for name, values in items.items()}
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def resume(self, state: Mapping[str, Any]) -> Self:
         """Restores the result of :meth:`state`."""
         rungs: dict[int, Items] = {0: {}}
         for key, values in state.items():
             rung, name = key.split("/", 1)
             rungs.setdefault(int(rung), {})[name] = np.array(values)
         self.rungs = [rungs.get(rung, {}) for rung in range(max(rungs) + 1)]
+        return self
 
 
 def _count(items: Items) -> int:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 ROWS = 8_192
 COLUMNS = ("at", "y", "prediction", "lower", "upper")  # "at" is the row's place on the axis
 
 
-class RecentRows:
+class RecentRows(Resumable):
     """The last ``ROWS`` rows, one line each in the order of ``COLUMNS``; NaN if a value is not known."""
+
+    _fields = ("values",)
 
     def __init__(self) -> None:
         self.values = np.empty((0, len(COLUMNS)))

@@ -26,6 +26,7 @@ from driftline.report.recent import RecentRows
 from driftline.report.rows import FIELDS, PLACES, RunRows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
+from driftline.storage.resumable import Resumable, part_of
 from driftline.tables import cells, inputs
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Table
@@ -35,7 +36,7 @@ BUCKETS = 4096
 TOO_LARGE = 1e150  # larger values cannot be squared and summed
 
 
-class RunLog:
+class RunLog(Resumable):
     """Collects the data of a report, block by block, in memory that does not grow with the stream.
 
     Blocks may have any size: the result does not depend on how the stream is cut.
@@ -58,6 +59,10 @@ class RunLog:
     1000
     """
 
+    _fields = (
+        "names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed", "places", "fine",
+        "snapshots", "baselines", "alarms", "recent", "spread",
+    )  # fmt: skip
     _write_page: ClassVar[Callable[..., None]]  # driftline.report.page sets it
 
     def __init__(
@@ -183,7 +188,7 @@ class RunLog:
         """Adds the rows to the buckets and the latest rows, and watches for alarms."""
         raised = self.alarm.update_many(rows.errors)
         self.fine.extend({**rows.items(), "alarms": marks(raised, len(rows.y))})
-        self.places += rows.places_of_labels()
+        self.places = self.places + rows.places_of_labels()
         shown = rows.shown()
         self.recent.extend(shown)
         edges = np.cumsum([0, *(len(block) for block in blocks)]) if blocks else [0, len(shown)]
@@ -228,51 +233,26 @@ class RunLog:
 
     def state(self) -> dict[str, Any]:
         """The whole log as arrays and plain values, from which :meth:`restore` continues exactly."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        parts = {
-            "fine": self.fine.state(),
-            "snapshots": self.snapshots.state(),
-            "baselines": self.baselines.state(),
-            "spread": self.spread.state(),
-            "hindsight": self.hindsight.state() if self.hindsight else {},
-            "alarm": self.alarm.__getstate__(),
-            "alarms": self.alarms.state(),
-        }
-        nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         summary = dict(self.model_summary())
-        arrays = {"weights": summary.pop("weights", np.empty(0)), "places": self.places.copy(), "recent": self.recent.values}
+        arrays = {"weights": summary.pop("weights", np.empty(0))}
         columns = None if self.columns is None else {**self.columns.state(), "missing": self.columns.missing}
-        return {**plain, **arrays, "model_summary": json.dumps(summary), "columns": json.dumps(columns), **nested}
+        parts = {"alarm": self.alarm.__getstate__(), "hindsight": self.hindsight.state() if self.hindsight else {}}
+        nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
+        texts = {"model_summary": json.dumps(summary), "columns": json.dumps(columns)}  # text keeps the order of parameters
+        return {**super().state(), **arrays, **texts, **nested}
 
-    @classmethod
-    def restore(cls, state: Mapping[str, Any]) -> Self:
-        """A log from the result of :meth:`state`."""
-        parts: dict[str, dict[str, Any]] = {
-            part: {} for part in ("fine", "snapshots", "baselines", "spread", "hindsight", "alarm", "alarms")
-        }
-        for key, value in state.items():
-            part, _, name = key.partition("/")
-            if name:
-                parts[part][name] = value
-        log = cls(state["names"], target=state["target"], level=state["level"])
-        for name in _PLAIN:
-            setattr(log, name, state[name])
-        log.places, log.recent.values = np.array(state["places"]), np.array(state["recent"])
-        summary = json.loads(state["model_summary"])  # text, which keeps the order of the parameters
-        if summary:
-            log._model_summary = {**summary, "weights": np.array(state["weights"])}
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Continues from a state."""
+        super().resume(state)
+        if summary := json.loads(state["model_summary"]):
+            self._model_summary = {**summary, "weights": np.array(state["weights"])}
         columns = json.loads(state["columns"])
         if columns is not None:
-            log.columns = Columns(columns["missing"])
-            log.columns.restore(columns)
-        log.fine.restore(parts["fine"])
-        log.snapshots = Snapshots.restored(parts["snapshots"])
-        log.baselines = Baselines.restored(parts["baselines"])
-        log.spread = Spread.restored(parts["spread"])
-        log.alarm.__setstate__(parts["alarm"])
-        log.alarms = AlarmLog.restored(parts["alarms"])
-        log.hindsight = Hindsight.restored(parts["hindsight"]) if parts["hindsight"] else None
-        return log
+            self.columns = Columns(columns["missing"])
+            self.columns.restore(columns)
+        self.alarm.__setstate__(part_of(state, "alarm"))
+        self.hindsight = Hindsight.restore(own) if (own := part_of(state, "hindsight")) else None
+        return self
 
     def model_summary(self) -> dict[str, Any]:
         """The page's description of the learner as it is now; empty if no learner was given."""
@@ -290,9 +270,6 @@ class RunLog:
         """
         require_page(path, "RunLog.write")
         RunLog._write_page(self, path, command=command, title=title)
-
-
-_PLAIN = ("names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed")
 
 
 def _numbers(predictions: Array, where: str) -> Array:

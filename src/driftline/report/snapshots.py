@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from driftline.base.run import Run
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 MOST = 512
@@ -16,8 +13,10 @@ NUMBERS = 2**20  # the largest number of values in all snapshots
 WIDEST = 2**16  # weights; wider models are not recorded
 
 
-class Snapshots:
+class Snapshots(Resumable):
     """The last snapshot of each stretch of ``width`` rows; ``width`` doubles whenever there are too many stretches."""
+
+    _fields = ("width", "rows", "weights", "intercepts", "memory", "shares", "experts")
 
     def __init__(self) -> None:
         self.width = 1
@@ -79,20 +78,6 @@ class Snapshots:
     def whole(self, total: int) -> Array:
         """Which snapshots are the last of a complete stretch, so that no later one replaces them."""
         return (self.rows // self.width + 1) * self.width <= total
-
-    def state(self) -> dict[str, Any]:
-        """Arrays, numbers and texts."""
-        return {**self.__dict__, "experts": json.dumps(self.experts)}
-
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Snapshots:
-        """Restores the result of :meth:`state`."""
-        snapshots = cls()
-        snapshots.width = int(state["width"])
-        snapshots.experts = tuple(json.loads(state["experts"]))
-        for name in ("rows", "weights", "intercepts", "memory", "shares"):
-            setattr(snapshots, name, np.array(state[name]))
-        return snapshots
 
 
 def _width(rows: int, most: int) -> int:

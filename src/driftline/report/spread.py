@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 
-class Spread:
+class Spread(Resumable):
     """Sums of the features and of their squares, counted from the first row that is complete."""
+
+    _fields = ("count", "origin", "total", "squares")
 
     def __init__(self) -> None:
         self.count = 0
@@ -40,16 +40,3 @@ class Spread:
             variance = np.maximum(self.squares / max(self.count, 1) - mean**2, 0.0)
             found: Array = np.sqrt(variance)
         return found
-
-    def state(self) -> dict[str, Any]:
-        """Arrays and numbers."""
-        return dict(self.__dict__)
-
-    @classmethod
-    def restored(cls, state: Mapping[str, Any]) -> Spread:
-        """Restores the result of :meth:`state`."""
-        spread = cls()
-        spread.count = int(state["count"])
-        for name in ("origin", "total", "squares"):
-            setattr(spread, name, np.array(state[name]))
-        return spread

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 BLOCK = 64  # rows; their mean and spread are compared with those of earlier blocks
@@ -12,12 +13,14 @@ FALSE = 0.01  # the probability that some column seems to have moved by chance, 
 EQUAL = 1e-9  # relative: closer numbers differ by rounding
 
 
-class Usual:
+class Usual(Resumable):
     """Sums over blocks of 64 rows: how much the means and the spreads of a column vary from block to block.
 
     The sums after each of the last ``kept`` blocks are stored, so that rows can be compared with the blocks that had
     ended when these rows began.
     """
+
+    _fields = ("origin", "sums")
 
     def __init__(self, kept: int) -> None:
         self.kept = kept
