@@ -32,7 +32,10 @@ MECHANISMS = {
         r"^evaluate\.tables|\.handleInputRows$",
     ),
     "encoders": (r"(Encoder|Intake|EncodedTable|EncodedRun|\.Encoded)$", r"^$"),
-    "steppers": (r"(Follower|Driver|Stepper|EncodedRun|EncodedLate|Bucket|Unit|base\.replay\.replay)$", r"^$"),
+    "steppers": (
+        r"(Follower|Driver|Stepper|EncodedRun|EncodedLate|Bucket|Unit|base\.replay\.replay)$",
+        r"^spark\.follow|^evaluate\.(driver\.Driver|driver\.LearnerDriver|steps\.StepDriver)$",
+    ),
     "undos": (
         r"(Undo|_Change|[Tt]ransaction|in_one_go|_uninterrupted|\.follow)$",
         r"^serve\.(sqlite|postgres|store)|^files|^spark",

@@ -1,10 +1,12 @@
-"""Runs a learner row by row, with labels in time or late."""
+"""Lets learners predict, then learn, the blocks of a stream, and times them."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +22,48 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 
-class Driver:
+class Taken(NamedTuple):
+    """The predictions for the rows of a block, which rows lack a feature, and how many came before any label was known."""
+
+    predicted: Predicted
+    lost: Callable[[], Array]
+    early: int = 0
+
+
+class Driver(ABC):
+    """Lets a learner predict, then learn, the rows of a stream.
+
+    Attributes:
+        classes: whether the learner predicts class labels.
+        native: whether it takes many rows at once.
+        seconds: the time that it took.
+    """
+
+    classes = native = False
+
+    def __init__(self, learner: Any, level: float | None, where: str) -> None:
+        self.learner, self.level, self.where = learner, level, where
+        self.seconds = 0.0
+
+    def step(self, block: Block) -> list[Taken]:
+        """Predicts and learns the rows of a block, in order; returns the predictions of each step."""
+        began = perf_counter()
+        try:
+            return self._take(block)
+        except Exception as error:
+            error.add_note(f"while evaluating {self.learner!r} on the block that begins at row {block.start}")
+            raise
+        finally:
+            self.seconds += perf_counter() - began
+
+    @abstractmethod
+    def _take(self, block: Block) -> list[Taken]: ...
+
+    def finish(self) -> None:  # noqa: B027 - a forecaster's last labels come with its last rows
+        """Learns the labels that arrive after the last row."""
+
+
+class LearnerDriver(Driver):
     """Predicts each row with a learner, which then learns the row whose label has arrived.
 
     A learner of this library uses ``ask`` and ``tell``: it learns a row as of when it predicted it. A learner of another
@@ -45,32 +88,22 @@ class Driver:
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")
         if level is not None and not hasattr(learner, "predict_interval"):
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_interval: coverage and width need it")
-        self.learner, self.delay, self.level, self.where = learner, delay, level, where
+        super().__init__(TrueOrFalse(learner) if takes_only_booleans(learner) else learner, level, where)
+        self.delay = delay
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
-        if takes_only_booleans(learner):
-            self.learner = TrueOrFalse(learner)
         asks = isinstance(learner, Learner)
         self.stepper = Stepper(learner if asks else Ticketed(self.learner, level), delay)
         self.native = hasattr(learner, "run") if not delay else asks and not self.classes and learner._outputs is None
-        self.seconds = 0.0
         self.learned = 0
 
-    def step(self, block: Block) -> Predicted:
-        """Predicts and learns the rows of a block, in order."""
-        began = perf_counter()
-        try:
-            if not self.native or block.mappings or (self.delay and not self._takes_table(block)):
-                answers = self._loop(block)
-            else:
-                answers = self._run_late(block) if self.delay else self._run(block)
-        except Exception as error:
-            error.add_note(f"while evaluating {self.learner!r} on the block that begins at row {block.start}")
-            raise
-        finally:
-            self.seconds += perf_counter() - began
+    def _take(self, block: Block) -> list[Taken]:
+        if not self.native or block.mappings or (self.delay and not self._takes_table(block)):
+            predicted = self._loop(block)
+        else:
+            predicted = self._run_late(block) if self.delay else self._run(block)
         self.learned += len(block)
-        return answers
+        return [Taken(predicted, block.lost)]
 
     def _run(self, block: Block) -> Predicted:
         if self.level is None:

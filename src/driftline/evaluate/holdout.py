@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.rules import COUNT, WHOLE
-from driftline.evaluate.driver import Driver
+from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.metrics import Metric, ScoredRows, value_of
 from driftline.evaluate.scores import Curve
 from driftline.tables import inputs
@@ -49,6 +49,7 @@ class Holdout:
         X, y = self.stream.holdout(row - 1, self.size, self.seed)
         self.rows.append(row)
         for name, driver in drivers.items():
+            assert isinstance(driver, LearnerDriver)  # forecasts have no fresh rows
             numeric = not driver.classes or any(metric.numeric for metric in self.metrics)
             labels = inputs.as_vector(y, len(y), "holdout", "y") if numeric else np.asarray(y)
             origin = float(labels.mean()) if numeric else 0.0

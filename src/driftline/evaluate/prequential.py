@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, TextIO
 
 import numpy as np
 
 from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number, whole
 from driftline.evaluate.adapters import names_of, predicts_labels
-from driftline.evaluate.driver import Driver
+from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.holdout import Holdout
 from driftline.evaluate.metrics import Metric, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
-from driftline.evaluate.steps import StepDriver, at_step, baseline_figures, baseline_scores
+from driftline.evaluate.steps import StepDriver, baseline_figures, baseline_scores, by_step
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -86,56 +85,18 @@ def prequential(
     if steps is not None:
         if delay or holdout:
             raise ValueError(f"{WHERE}: steps counts from the last label, and cannot be combined with delay or holdout")
-        steps = COUNT.require(WHERE, "steps", steps)
-        return _by_steps(named, source, settings, steps, level, keep_predictions, progress)
-    drivers = {name: Driver(learner, delay, level, WHERE) for name, learner in named.items()}
+        COUNT.require(WHERE, "steps", steps)
+    drivers: dict[str, Driver] = {
+        name: LearnerDriver(each, delay, level, WHERE) if steps is None else StepDriver(each, steps, level, WHERE)
+        for name, each in named.items()
+    }
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
-    runner = _Runner(settings, drivers, source.rows, samples, keep_predictions)
+    runner = _Runner(settings, drivers, steps or 0, source.rows, samples, keep_predictions)
     most = ARRAY_ROWS if all(driver.native for driver in drivers.values()) else SLOW_ROWS
     with Progress(source.rows, "rows", show=progress) as bar:
         for block in source.blocks(samples.every if samples else None, most):
             runner.step(block, bar)
     return runner.result(settings, delay)
-
-
-def _by_steps(
-    named: dict[str, Any],
-    source: Source,
-    settings: Settings,
-    steps: int,
-    level: float | None,
-    keep: bool,
-    progress: bool | TextIO,
-) -> Prequential:
-    drivers = {name: StepDriver(learner, steps, level, settings, WHERE) for name, learner in named.items()}
-    scores = {name: Score(settings, rows=source.rows) for name in drivers}
-    baselines, rows = baseline_scores(steps, settings), 0
-    kept: dict[str, list[Array]] = {name: [] for name in drivers}
-    with Progress(source.rows, "rows", show=progress) as bar:
-        for block in source.blocks(None, SLOW_ROWS):
-            y = inputs.as_vector(block.y, len(block), WHERE, "y")
-            for name, driver in drivers.items():
-                lost = driver.lost(block, 1)  # before the block is taken
-                run = driver.step(block, y)
-                scores[name].add(at_step(run, 0), y, lost=partial(np.asarray, lost), early=int(run.uninformed[0]))
-                if keep:
-                    kept[name].append(run.predictions)
-            for score in baselines:
-                score.add(Predicted(np.zeros(len(y))), y)
-            rows = block.start + len(block)
-            bar.advance(len(block))
-    if not rows:
-        raise ValueError(f"{WHERE}: there are no rows")
-    return Prequential.of(
-        settings,
-        {name: score.finish() for name, score in scores.items()},
-        rows=rows,
-        seconds={name: driver.seconds for name, driver in drivers.items()},
-        predictions={name: np.concatenate(parts) for name, parts in kept.items() if parts},
-        by_step={name: driver.figures() for name, driver in drivers.items()},
-        baselines_by_step=baseline_figures(baselines, settings),
-        forecasters={name: driver.forecaster for name, driver in drivers.items()},
-    )
 
 
 def _settings(
@@ -168,10 +129,18 @@ class _Runner:
     """Runs every learner over the same blocks."""
 
     def __init__(
-        self, settings: Settings, drivers: dict[str, Driver], rows: int | None, samples: Holdout | None, keep: bool
+        self,
+        settings: Settings,
+        drivers: dict[str, Driver],
+        steps: int,
+        rows: int | None,
+        samples: Holdout | None,
+        keep: bool,
     ) -> None:
         self.drivers, self.samples, self.keep = drivers, samples, keep
         self.scores = {name: Score(settings, driver.classes, rows) for name, driver in drivers.items()}
+        self.by_step = {name: [Score(Settings.totals(settings.metrics)) for _ in range(steps)] for name in drivers}
+        self.baselines = baseline_scores(steps, settings)
         self.kept: dict[str, list[Array]] = {name: [] for name in drivers}
         self.rows = 0
 
@@ -180,12 +149,18 @@ class _Runner:
         numbers: Array | None = None
         for name, driver in self.drivers.items():
             score = self.scores[name]
-            outputs = driver.step(block)
+            taken = driver.step(block)
             if score.numeric and numbers is None:
                 numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
-            score.add(outputs, numbers if score.numeric and numbers is not None else block.y, lost=block.lost)
+            labels = numbers if score.numeric and numbers is not None else block.y
+            for each, step in [(score, taken[0]), *zip(self.by_step[name], taken, strict=False)]:
+                each.add(step.predicted, labels, lost=step.lost, early=step.early)
             if self.keep:
-                self.kept[name].append(outputs.predictions)
+                said = [step.predicted.predictions for step in taken]
+                self.kept[name].append(np.column_stack(said) if self.by_step[name] else said[0])
+        for score in self.baselines:
+            assert numbers is not None
+            score.add(Predicted(np.zeros(len(block))), numbers)
         bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
             self.samples.measure(self.rows, self.drivers)
@@ -202,5 +177,8 @@ class _Runner:
             seconds={name: driver.seconds for name, driver in self.drivers.items()},
             delay=delay,
             predictions={name: np.concatenate(kept) for name, kept in self.kept.items() if kept},
+            by_step={name: by_step(scores) for name, scores in self.by_step.items() if scores},
+            baselines_by_step=baseline_figures(self.baselines, settings),
+            forecasters={name: driver.learner for name, driver in self.drivers.items() if isinstance(driver, StepDriver)},
             _holdout=self.samples.curves() if self.samples is not None else {},
         )

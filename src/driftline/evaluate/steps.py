@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
+from driftline.evaluate.driver import Driver, Taken
 from driftline.evaluate.metrics import Metric, OfBaseline
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import Block
@@ -19,51 +19,34 @@ from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
 
-class StepDriver:
+class StepDriver(Driver):
     """Forecasts each row from 1, 2, …, steps rows before it, then learns it.
 
     Args:
         learner: a forecaster, or a regressor of this library, copied for each step.
         steps: how many rows ahead.
         level: coverage of the intervals; None for no intervals.
-        metrics: what to measure at each step.
         where: the caller's name, for messages.
     """
 
-    def __init__(self, learner: Any, steps: int, level: float | None, metrics: Settings, where: str) -> None:
-        self.forecaster = learner if isinstance(learner, Forecaster) else Forecaster(learner, steps)
-        if self.forecaster.steps != steps:
-            raise ValueError(f"{where}: steps is {steps}, but {learner!r} has {self.forecaster.steps}")
-        self.level, self.where = level, where
-        self.scores = [Score(Settings.totals(metrics.metrics)) for _ in range(steps)]
-        self.seconds = 0.0
+    def __init__(self, learner: Any, steps: int, level: float | None, where: str) -> None:
+        super().__init__(learner if isinstance(learner, Forecaster) else Forecaster(learner, steps), level, where)
+        if self.learner.steps != steps:
+            raise ValueError(f"{where}: steps is {steps}, but {learner!r} has {self.learner.steps}")
         self._lost = np.zeros(steps, dtype=bool)  # which of the last rows lack a feature
 
-    def step(self, block: Block, y: Array) -> ForecastRun:
-        """Forecasts and learns the rows of a block."""
-        began = perf_counter()
-        try:
-            names, rows = self._rows(block)
-            run = self.forecaster._learn(rows, y, names, self.level, self.where, block.start)
-        except Exception as error:
-            error.add_note(f"while evaluating {self.forecaster!r} on the block that begins at row {block.start}")
-            raise
-        finally:
-            self.seconds += perf_counter() - began
-        for step, score in enumerate(self.scores):
-            score.add(at_step(run, step), y, lost=partial(self.lost, block, step + 1), early=int(run.uninformed[step]))
-        self._lost = np.append(self._lost, block.lost())[-len(self.scores) :]
-        return run
-
-    def lost(self, block: Block, step: int) -> Array:
-        """Which rows cannot be forecast, because a value is missing there or at the origin."""
-        missing = block.lost()
-        first = len(self._lost) - step
-        lost: Array = missing | np.append(self._lost, missing)[first : first + len(block)]
-        return lost
+    def _take(self, block: Block) -> list[Taken]:
+        y = inputs.as_vector(block.y, len(block), self.where, "y")
+        names, rows = self._rows(block)
+        run: ForecastRun = self.learner._learn(rows, y, names, self.level, self.where, block.start)
+        before, self._lost = self._lost, np.append(self._lost, block.lost())[-self.learner.steps :]
+        return [
+            Taken(_at_step(run, step), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
+            for step in range(self.learner.steps)
+        ]
 
     def _rows(self, block: Block) -> tuple[list[Any] | None, Array]:
-        forecaster = self.forecaster
+        forecaster: Forecaster = self.learner
         if not block.mappings:
             return forecaster._table(block.X, self.where)
         names = forecaster._names or list(inputs.as_items(block.X[0], self.where))
@@ -74,12 +57,16 @@ class StepDriver:
                 raise ValueError(f"{self.where}: the feature names differ from the first row's")
         return names, np.array([[row[name] for name in names] for row in rows])
 
-    def figures(self) -> dict[str, Array]:
-        """Each metric by step."""
-        return by_step(self.scores)
+
+def _lost(block: Block, before: Array, step: int) -> Array:
+    """Which rows cannot be forecast, because a value is missing there or at the origin."""
+    missing = block.lost()
+    first = len(before) - step
+    lost: Array = missing | np.append(before, missing)[first : first + len(block)]
+    return lost
 
 
-def at_step(run: ForecastRun, step: int) -> Predicted:
+def _at_step(run: ForecastRun, step: int) -> Predicted:
     """The forecasts at one step, from 0."""
     ends = [None if side is None else side[:, step] for side in (run.lower, run.upper)]
     return Predicted(run.predictions[:, step], *ends)
