@@ -21,58 +21,36 @@ Source = Annotated[
     str,
     typer.Argument(metavar="SOURCE", help="CSV (gzipped or not), Parquet, Arrow or JSON lines; - means standard input."),
 ]
-Target = Annotated[
-    str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", autocompletion=completion.columns)
-]
+
+
+def _columns(help: str, *names: str, metavar: str = "COLUMN") -> Any:  # noqa: A002 - the word of typer
+    """An option that takes columns of the source."""
+    return typer.Option(*names, metavar=metavar, help=help, autocompletion=completion.columns)
+
+
+Target = Annotated[str, _columns("The column to predict.", "--target", "-t")]
 Task = Annotated[
     str,
-    typer.Option(
-        metavar="TASK",
-        help="regress, or classify if the target holds classes.",
-        autocompletion=completion.tasks,
-    ),
+    typer.Option(metavar="TASK", help="regress, or classify if the target holds classes.", autocompletion=completion.tasks),
 ]
-Features = Annotated[
-    Names, typer.Option(metavar="A,B", help="Columns to use; all by default.", autocompletion=completion.columns)
-]
-Drop = Annotated[Names, typer.Option(metavar="A,B", help="Columns to leave out.", autocompletion=completion.columns)]
+Features = Annotated[Names, _columns("Columns to use; all by default.", metavar="A,B")]
+Drop = Annotated[Names, _columns("Columns to leave out.", metavar="A,B")]
 Id = Annotated[
     str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="The column of ids, not a feature. A row without a label waits until a later row or --labels supplies it.",
-        autocompletion=completion.columns,
-    ),
+    _columns("The column of ids, not a feature. A row without a label waits until a later row or --labels supplies it."),
 ]
 FleetKey = Annotated[
     str | None,
     typer.Option("--key", metavar="COLUMN", help="The column of the keys, for a Fleet saved from Python. Runs know theirs."),
 ]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Learn a separate model for each value of this column, which is not a feature.",
-        autocompletion=completion.columns,
-    ),
-]
+Key = Annotated[str | None, _columns("Learn a separate model for each value of this column, which is not a feature.")]
 Time = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="The column of times. Times become calendar features; plain numbers only order the rows.",
-        autocompletion=completion.columns,
-    ),
+    str | None, _columns("The column of times. Times become calendar features; plain numbers only order the rows.")
 ]
 TimeFormat = Annotated[
     str | None, typer.Option(metavar="FORMAT", help='How times are written, if the rows do not show it: "%d/%m/%Y".')
 ]
-Text = Annotated[
-    Names,
-    typer.Option(
-        metavar="A,B", help="Columns to treat as categories, whatever they hold.", autocompletion=completion.columns
-    ),
-]
+Text = Annotated[Names, _columns("Columns to treat as categories, whatever they hold.", metavar="A,B")]
 Na = Annotated[Names, typer.Option(metavar="WORD", help="Another spelling of a missing value. May be repeated.")]
 Missing = Annotated[
     Names,
@@ -103,11 +81,10 @@ Steps = Annotated[
 ]
 Known = Annotated[
     Names,
-    typer.Option(
-        metavar="A,B",
-        help='With --steps: the columns whose values are known ahead, all by default, "" for none. The --time column is '
+    _columns(
+        'With --steps: the columns whose values are known ahead, all by default, "" for none. The --time column is '
         "always known. For others, the value at the origin is used.",
-        autocompletion=completion.columns,
+        metavar="A,B",
     ),
 ]
 Labels = Annotated[

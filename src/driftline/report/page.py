@@ -143,18 +143,7 @@ def _as_data(chart: Chart) -> dict[str, Any]:
         "key": chart.key,
         "y": chart.y,
         "x": [] if zoomed else rounded(chart.x, PLACE_DIGITS),
-        "lines": [
-            {
-                "label": line.label,
-                "role": line.role,
-                "dashed": line.dashed,
-                "faint": line.faint,
-                "cut": line.cut,
-                "hidden": line.hidden,
-                "values": [] if zoomed else rounded(line.values),
-            }
-            for line in chart.lines
-        ],
+        "lines": [{**vars(line), "values": [] if zoomed else rounded(line.values)} for line in chart.lines],
         "bands": [list(band) for band in chart.bands],
         "marks": {kind: rounded(places, PLACE_DIGITS) for kind, places in chart.marks.items()},
         "level": chart.level,
