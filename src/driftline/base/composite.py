@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from driftline._core import Guard, Level, Outputs, Status
-from driftline.base import careful
+from driftline.base import slow_path
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
@@ -216,7 +216,7 @@ class Composite:
 
     def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
         """The parts of a ticket, with another row for the members to learn."""
-        members = [careful.keep(*own, x) for own in zip(self.members, ticket.parts, strict=False)]
+        members = [slow_path.keep(*own, x) for own in zip(self.members, ticket.parts, strict=False)]
         return [*members, *ticket.parts[len(members) :]]
 
     def takes(self, ticket: Any) -> bool:
@@ -239,7 +239,7 @@ class Composite:
             if self.marked(part).tell(ticket, y, weight) is not Status.DONE:
                 if not number:
                     return Status.UNREAD
-                careful.tell_part(part, ticket, y, weight, f"{type(part).__name__}.tell")
+                slow_path.tell_part(part, ticket, y, weight, f"{type(part).__name__}.tell")
         return Status.DONE
 
     @property
@@ -299,7 +299,7 @@ def tell_parts(
     labels = [float(batch.y[0])] * len(parts) if labels is None else labels
     for part, own, label in zip(parts, tickets, labels, strict=True):
         core_of(part).mark = own.model
-        careful.tell_part(part, own, label, weight, batch.where)
+        slow_path.tell_part(part, own, label, weight, batch.where)
 
 
 def is_weight(weight: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline._core import Outputs, heed_interrupt
-from driftline.base import careful
+from driftline.base import slow_path
 from driftline.base.batch import Batch
 from driftline.base.encoding import EncodedTable, Piece
 from driftline.base.replay import RunOptions
@@ -126,9 +126,9 @@ class EncodedRun:
     def _one(self, piece: Piece, place: int, row: int) -> None:
         """Takes one row as a loop would."""
         x = piece.row(place)
-        careful.predict(self.learner, x, self.where, self._out(row, row + 1))
+        slow_path.predict(self.learner, x, self.where, self._out(row, row + 1))
         weight = None if self.weight is None else float(self.weight[row])
-        careful.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
+        slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
 
     def _out(self, start: int, stop: int) -> Outputs:
         lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]

@@ -18,10 +18,12 @@ from driftline.tables import cells, inputs, kinds, missing
 from driftline.tables.cells import Given, Row
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name, Table
-from driftline.tables.missing import FILLS, SKIP, Missing
+from driftline.tables.missing import FILLS, SKIP
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
+
+_PLAIN_ROWS = (np.ndarray, list, tuple, dict)
 
 # One row.
 
@@ -67,7 +69,7 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
 
     Without ``grow``, columns that were never learned are ignored, unless no row was learned yet.
     """
-    x = inputs.named(x)
+    x = x if type(x) in _PLAIN_ROWS else inputs.named(x)
     given = _cells(learner, x, where)
     if given is None:
         return Entered(x)
@@ -233,22 +235,3 @@ class EncodedTable(Table):
     def _pieces(self, at_most: int | None = None) -> Iterator[tuple[int, int]]:
         step = at_most or inputs.rows_to_convert(self.source.columns)
         return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
-
-
-def as_table(learner: Learner, X: Any, where: str) -> Table:
-    """Rows as a table: an :class:`EncodedTable` if the learner's core cannot take them as they are."""
-    table = inputs.as_table(X, where)
-    if not learner._encodes or isinstance(table, EncodedTable):
-        return table
-    if not missing.by_column(learner.missing):
-        if not isinstance(table, inputs.FrameTable) or table.names is None:
-            return table
-        if (learner._columns is None or table.names == learner._names) and not cells.has_special(table):
-            return table
-    return EncodedTable(learner, table, where)
-
-
-def refuse_changed(before: Missing, now: Missing) -> None:
-    """Raises ValueError if a learner that has learned would start, stop or change filling in missing values."""
-    if before != now and (missing.by_column(before) or missing.by_column(now)):
-        raise ValueError

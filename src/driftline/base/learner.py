@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, Self
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from driftline import extensions
-from driftline._core import Outputs, Status
-from driftline.base import careful, encoding, growth, levels, params, record, replay, sklearn, state, table_verbs
+from driftline._core import Outputs, SparseRows, Status
+from driftline.base import encoding, levels, params, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
+from driftline.base.encoded_run import EncodedRun
+from driftline.base.encoding import EncodedTable
 from driftline.base.model import Model
-from driftline.base.native import Core
+from driftline.base.native import Core, NativeCore
 from driftline.base.rules import Rule, choice, whole
 from driftline.base.run import Run
-from driftline.base.ticket import Ticket, mark_core
-from driftline.errors import not_fitted
-from driftline.storage.model_file import Saved
-from driftline.tables import missing
+from driftline.base.ticket import Ticket, mark_of
+from driftline.errors import ModelFileError, not_fitted
+from driftline.storage import codec, model_file
+from driftline.storage.model_file import Record, Saved
+from driftline.tables import cells, inputs, missing
 from driftline.tables.encoder import Columns
-from driftline.tables.inputs import Array
+from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.missing import Missing
 
 _DELAY = whole(0, 10**15)  # a ticket keeps it as a float
 _MISSING = choice(missing.WORDS) | Rule(missing.is_by_column, "a mapping from columns to these")
+_EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
 
@@ -56,7 +61,6 @@ class Learner(Model, Saved):
     _linear = True  # predictions are linear in the features, with one weight each
     _looks_back = False  # uses earlier rows and labels, so a skipped row keeps its place among them
     _may_refuse = True  # may refuse a valid row because of the state that it would lead to
-    _knows_outputs = False  # the class has a core for several labels per row
     _takes_outputs = False  # as above, with the current parameters
     _keeps_shares = False  # the core records the experts' weights at snapshots; otherwise they are queried
     _plain_intercept = True  # the constant is learned like a feature; False if inputs are centred or projected
@@ -133,7 +137,7 @@ class Learner(Model, Saved):
             if prediction is not None:
                 return prediction
         out = Outputs(replay.room(self, 1))
-        careful.predict(self, x, f"{type(self).__name__}.predict_one", out)
+        slow_path.predict(self, x, f"{type(self).__name__}.predict_one", out)
         said = out.predictions[0]
         return float(said) if self._outputs is None else said
 
@@ -160,18 +164,18 @@ class Learner(Model, Saved):
             if ends is not None:
                 return ends
         out = Outputs(np.empty(1), lower=np.empty(1), upper=np.empty(1), level=place)
-        careful.predict(self, x, where, out)
+        slow_path.predict(self, x, where, out)
         return float(out.lower[0]), float(out.upper[0])
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. If a mapping has new features, the model grows."""
         core = self._direct
         if core is None:
-            careful.learn(self, x, y, sample_weight, _UNREAD)
+            slow_path.learn(self, x, y, sample_weight, _UNREAD)
             return
         status = core.learn(x, y) if sample_weight is None else core.learn(x, y, sample_weight)
         if status is not _DONE:
-            careful.learn(self, x, y, sample_weight, status)
+            slow_path.learn(self, x, y, sample_weight, status)
 
     # Late labels.
 
@@ -188,7 +192,7 @@ class Learner(Model, Saved):
             delay = int(_DELAY.require(f"{type(self).__name__}.ask", "delay", delay))
         core = self._direct if self._columns is None else None  # because it would overlook the name of a text column
         ticket = None if core is None else core.ask(x, delay, Ticket)
-        return careful.ask(self, x, delay) if ticket is None else ticket
+        return slow_path.ask(self, x, delay) if ticket is None else ticket
 
     def tell(self, ticket: Ticket, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns the label of a row as it was when it was asked. A rejected label leaves the ticket valid.
@@ -198,17 +202,39 @@ class Learner(Model, Saved):
         """
         core = self._direct
         if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
-            careful.tell(self, ticket, y, sample_weight)
+            slow_path.tell(self, ticket, y, sample_weight)
 
     @property
     def _runs_late_natively(self) -> bool:
         """Whether the core replays tables whose labels come late; tickets then stay valid if a row is refused."""
         return self._columns is None and hasattr(self._direct, "run_late")
 
-    _mark = mark_core
-    _read = careful.read
-    _fits = careful.fits
-    _kept_row = careful.kept_row
+    def _mark(self) -> None:
+        """Lets the core recognise the model's tickets."""
+        if self._core is not None and not self._core.mark:
+            self._core.mark = mark_of(self)
+
+    # Reading one row.
+
+    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
+        """A row as an array or a sparse row, and the names of its features, if any."""
+        if not grow and not self._leaves_out:
+            self._door.refuse_bad_items(x, where)
+        return self._door.read(x, where, grow=grow)
+
+    def _fits(self, row: Any) -> bool:
+        """Whether the core can take a row as it is, without growing."""
+        core = self._core
+        return core is not None and bool((row.width if isinstance(row, SparseRows) else row.size) == core.features)
+
+    def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
+        """Converts a row to a form that cores can read and a ticket can keep."""
+        if isinstance(x, Mapping):
+            return inputs.as_items(x, "")
+        if isinstance(row, SparseRows):
+            columns = row.columns.copy()
+            return SparseRows(row.values.copy(), columns, np.array([0, len(columns)], dtype=columns.dtype), row.width)
+        return row if names is None else dict(zip(names, row.tolist(), strict=True))
 
     # Many rows at once.
 
@@ -229,18 +255,87 @@ class Learner(Model, Saved):
         with self._guard.undo(self):
             return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
 
-    _learn_table = table_verbs.learn
-    _as_table = encoding.as_table
-    _check_table = table_verbs.check
-    _replay = replay.replay
-    _replay_block = replay.replay_natively
-    _tell_block = replay.tell_natively
+    def _learn_table(
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+    ) -> Run:
+        """Predicts and learns every row, within the caller's undo."""
+        table = self._as_table(X, where)
+        labels = replay.as_labels(self, y, table.rows, where)
+        weight = None if sample_weight is None else inputs.as_weights(sample_weight, table.rows, where)
+        options = replay.run_options(labels, weights_every, level, where)
+        self._check_table(table, where)
+        fresh = self._core is None
+        if isinstance(table, EncodedTable):
+            run = EncodedRun(self, table, labels, weight, where, options).run()
+        else:
+            if fresh:
+                self._set_outputs(labels)
+                self._meet(self._first_learned(table, labels, weight), table.names)
+            run = self._replay(table, labels, weight, where, options)
+            if fresh and self.n_seen_ == 0:
+                self._forget()
+        if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features
+            stability.warn_of_memory(self)
+        stability.warn_of_range(self)
+        return run
+
+    def _as_table(self, X: Any, where: str) -> Table:
+        """Rows as a table: an :class:`EncodedTable` if the core cannot take them as they are."""
+        table = inputs.as_table(X, where)
+        if not self._encodes or isinstance(table, EncodedTable):
+            return table
+        if not missing.by_column(self.missing):
+            if not isinstance(table, inputs.FrameTable) or table.names is None:
+                return table
+            if (self._columns is None or table.names == self._names) and not cells.has_special(table):
+                return table
+        return EncodedTable(self, table, where)
+
+    def _check_table(self, table: Table, where: str) -> None:
+        """Raises ValueError unless a table has the learner's features, in their order."""
+        if self._core is not None and not isinstance(table, EncodedTable):  # which checks its columns itself
+            self._door.check(table, where, warn=True)
+
+    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
+        """Predicts and learns all rows of a table that the core can read."""
+        return replay.replay(self, table, y, weight, where, options)
+
+    def _replay_block(self, batch: Batch, out: Outputs) -> int:
+        """Runs a block of rows through the core; returns how many rows were skipped."""
+        core, skip = cast("NativeCore", self._core), self.missing != "raise"
+        done = skipped = 0
+        while True:
+            status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)
+            skipped += lost
+            if status is _DONE:
+                return skipped
+            rest = batch[done : len(batch)]
+            if status is Status.BAD_VALUE:
+                label = None if rest.y is None else rest.y[0]
+                self._door.refuse_row(rest.x[0], label, batch.where, rest.start, batch.names)
+            self._serve(status, rest)
+
+    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
+        """Learns a ticket's row by a replay, and scores the ticket's prediction; returns how many rows were skipped."""
+        core = cast("NativeCore", self._core)
+        assert batch.y is not None
+        core.catch_up()
+        lost = self._replay_block(batch, Outputs(replay.room(self, 1)))
+        if not lost:
+            core.judge(ticket, float(batch.y[0]))
+        return lost
 
     # scikit-learn's verbs.
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Starts from scratch and learns the rows once, in order. An error leaves the learner unchanged."""
-        table_verbs.fit(self, X, y, sample_weight)
+        where = f"{type(self).__name__}.fit"
+        with self._guard.undo(self):
+            self._forget()
+            self._skipped = 0
+            self._learn_table(X, y, sample_weight, where)
+            if self._core is None:
+                raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight or a missing value")
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -259,7 +354,16 @@ class Learner(Model, Saved):
         out = self._predicted(X, "predict_intervals", level)
         return out.lower, out.upper
 
-    _predicted = table_verbs.predict
+    def _predicted(self, X: Any, verb: str, level: float | None = None) -> Outputs:
+        """Predicts every row as if it were the next one, with intervals if a level is given."""
+        where = f"{type(self).__name__}.{verb}"
+        place = None if level is None else levels.as_level(level, where)
+        if place is not None and self._outputs is not None:
+            raise ValueError(f"{where}: intervals need a single label per row")
+        self._require_core(verb)
+        table = self._as_table(X, where)
+        self._check_table(table, where)
+        return replay.predict_table(self, table, where, place)
 
     def _predict_apart(self, X: Any) -> Array:
         """Predicts rows that need not follow the last learned row."""
@@ -278,7 +382,7 @@ class Learner(Model, Saved):
     def __sklearn_tags__(self) -> Any:
         return sklearn.regressor_tags(allow_nan=self.missing != "raise", multi_output=self._takes_outputs)
 
-    # Growth for new features.
+    # The first row, and new features.
 
     @property
     def _door(self) -> Door:
@@ -294,11 +398,49 @@ class Learner(Model, Saved):
     def _largest(self) -> float:
         return LARGEST[self.dtype]
 
-    _expect = growth.expect
-    _meet = growth.meet
-    _begin = growth.begin
-    _set_names = growth.set_names
-    _first_learned = replay.first_learned
+    def _set_outputs(self, labels: Array | None) -> None:
+        """Notes how many labels a row has, before the core is made."""
+        if self._core is None and labels is not None:
+            self._outputs = labels.shape[1] if labels.ndim == 2 else None
+
+    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
+        """The first row of a table that will be learned: it has a label, a weight and all its values."""
+        counts: Array = np.abs(y) <= self._largest
+        counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
+        if weight is not None:
+            counts &= weight > 0
+        for start, block in table.blocks(1024):
+            found = counts[start : start + len(block)] & self._door.whole_rows(block)
+            if found.any():
+                return np.asarray(block[int(found.argmax())], dtype=np.float64)
+        return np.zeros(table.columns)
+
+    def _meet(self, row: Any, names: list[Name] | None) -> None:
+        """Makes the core, or grows it, so that ``row`` fits."""
+        if self._core is None:
+            full = np.append(row, 1.0) if self.intercept else row
+            if not full.size:
+                raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
+            self._see_first_row(full)
+            self._set_core(self._make_core(full.size), names)
+        elif names is not None and len(names) > self._core.features:
+            self._core.grow(len(names) - self._core.features)
+            self._set_names(names)
+
+    def _set_core(self, core: Core, names: list[Name] | None) -> None:
+        self._require_valid()
+        self._refused = None  # from now on, parameters are checked as soon as they are set
+        core.guard = self._guard
+        self._core = core
+        self._direct = None if missing.by_column(self.missing) else core
+        self._columns = self._columns  # ask reads it for each row, which is faster as an instance attribute
+        self._set_names(names)
+
+    def _set_names(self, names: list[Name] | None) -> None:
+        """Sets the names of the features, in the core too."""
+        self._names = names
+        if names is not None and self._core is not None:
+            self._core.set_names(names)
 
     # Fitted attributes.
 
@@ -359,23 +501,39 @@ class Learner(Model, Saved):
 
     # Saving and copying.
 
-    _record = record.of
-
-    def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Data that a subclass adds to the header of its record, taken from its exported state."""
-        return {}
-
-    def _read_extra_head(self, head: dict[str, Any]) -> dict[str, Any]:
-        """Reads and checks the data that :meth:`_extra_head` added, as entries of the state."""
-        return {}
+    def _record(self) -> Record:
+        """The learner for a file. Warns if a loop of ``learn_one`` led to predictions that ran away."""
+        self._require_valid()
+        stability.warn_of_range(self)
+        owner, state = type(self).__name__, self.__getstate__()
+        head = {
+            "learner": codec.encode_model(owner, self),
+            "names": codec.encode_names(owner, state["names"]),
+            "kept": {},
+            "learned": "core" in state,
+            **{name: state[name] for name in state.keys() - {"params", "refused", "names", "core"}},
+        }
+        if self._columns is not None:
+            codec.encode_names(owner, [*self._columns.columns])
+        return Record("learner", codec.spell_infinities(head), state.get("core", _EMPTY))
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
         with self._guard.undo(self):
             before, word = self.get_params(deep=False), self.missing
             super().set_params(**changes)
-            if self._core is not None:
-                state.follow_params(self, before, word, ", ".join(changes))
+            if self._core is None:
+                return self
+            try:
+                if word != self.missing and (missing.by_column(word) or missing.by_column(self.missing)):
+                    raise ValueError("filling in missing values cannot start, stop or change")
+                self._refresh(before)
+            except ValueError:
+                raise ValueError(
+                    f"{type(self).__name__}: {', '.join(changes)} cannot change once the learner has learned; "
+                    "make a new one with the parameters you want"
+                ) from None
+            self._core.mark = 0
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -383,9 +541,40 @@ class Learner(Model, Saved):
         if self.intercept != before["intercept"] or self.dtype != before["dtype"]:
             raise ValueError
 
-    __getstate__ = state.exported
-    __setstate__ = state.take_over
-    _restore = state.restore_core
+    def __getstate__(self) -> dict[str, Any]:
+        """The complete state, for pickles, files and undo."""
+        state: dict[str, Any] = {"params": self._given, "skipped": self._skipped, "names": self._names}
+        if self._refused is not None:
+            state["refused"] = self._refused
+        if self._core is not None:
+            state["core"] = self._core.get_state()
+            state["kept"] = {name: getattr(self, name) for name in self._kept}
+        if self._columns is not None:
+            state["columns"] = self._columns.state()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores an exported state; raises ValueError if it is invalid."""
+        if state["params"] is not getattr(self, "_given", None):
+            self._store(state["params"])
+        self._refused = state.get("refused")
+        for name, value in state.get("kept", {}).items():
+            setattr(self, name, value)  # reading __dict__ would slow down every later access to an attribute
+        if "core" in state:
+            self._restore(state["core"], state["names"])
+        else:
+            self._forget()
+        columns = state.get("columns")
+        self._columns = None if columns is None else Columns.restored(columns, self._names, self.missing)
+        self._skipped = state["skipped"]
+
+    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
+        """Makes a new core with an exported state."""
+        if not isinstance(core["weights"], np.ndarray) or not len(core["weights"]):
+            raise ValueError("the state has no weights")
+        fresh = self._core_for(core)
+        fresh.set_state(core)
+        self._set_core(fresh, names)
 
     def _forget(self) -> None:
         self._core = self._direct = self._columns = self._names = self._outputs = None
@@ -394,9 +583,25 @@ class Learner(Model, Saved):
         """A new core that fits an exported state."""
         return self._make_core(state["weights"].shape[-1])
 
-    def _features_of(self, state: dict[str, Array]) -> int:
-        """The number of features in an exported state."""
-        return int(state["weights"].shape[-1]) - bool(self.intercept)
-
     def _repr_html_(self) -> str:
         return str(extensions.load("report")[0].learner_html(self))
+
+
+def of_record(record: Record) -> Learner:
+    """The learner of a record; raises ModelFileError or ValueError if it is invalid."""
+    head = dict(record.head)
+    learner: Learner = codec.decode(head.pop("learner"))
+    state = {**codec.read_infinities(head), "params": learner._given, "names": codec.decode_names(head["names"])}
+    codec.decode_count(head["skipped"], "the number of skipped rows")
+    if head["learned"]:
+        state["core"] = dict(record.arrays)
+        state["kept"] = {name: float(head["kept"][name]) for name in learner._kept}
+        if not all(math.isfinite(value) and value > 0 for value in state["kept"].values()):
+            raise ModelFileError("holds a value that is out of range")
+    learner.__setstate__(state)
+    if learner._core is not None and state["names"] is not None and len(state["names"]) != learner._core.features:
+        raise ModelFileError("the names do not agree with the weights")
+    return learner
+
+
+model_file.register("learner", of_record)

@@ -53,13 +53,9 @@ class MetaLearner(Nested):
         return self._compose(self._copies(self._base_learners()), self._copies_of_the_top(), width - bool(self.intercept))
 
     def _core_for(self, state: dict[str, Array]) -> Composite:
-        return self._make_core(self._features_of(state) + bool(self.intercept))
-
-    def _features_of(self, state: dict[str, Array]) -> int:
-        if "features" not in state:
-            return super()._features_of(state)
         most = sum(np.size(array) for array in state.values()) + _SPARE
-        return count_in(state, "features", most)
+        features = count_in(state, "features", most) if "features" in state else state["weights"].shape[-1] - self.intercept
+        return self._make_core(int(features) + bool(self.intercept))
 
     def _meet(self, row: Array, names: list[Name] | None) -> None:
         fresh = self._core is None

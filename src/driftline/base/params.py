@@ -20,6 +20,7 @@ from driftline.base.docstrings import Readable
 from driftline.base.rules import Rule
 
 T = TypeVar("T")
+_SCALARS = (bool, int, float, str)  # defaults of these types pass their rule
 
 
 class Param:
@@ -102,7 +103,7 @@ class Parametrised:
         refused = {name: value for name, value in defaults.items() if not cls._params[name].rule.accepts(value)}
 
         def construct(self: Parametrised, *given: Any, **values: Any) -> None:
-            if len(given) > len(places) or any(name in values for name in places[: len(given)]):
+            if len(given) > len(places) or not values.keys().isdisjoint(places[: len(given)]):
                 raise TypeError(_misplaced(cls.__name__, places, len(given)))
             values.update(zip(places, given, strict=False))
             self._given, self._values = defaults, SimpleNamespace(**defaults)
@@ -119,7 +120,11 @@ class Parametrised:
         for name in changes:
             if name not in self._params:
                 raise TypeError(self._unknown(name))
-        plain = {name: self._params[name].rule.require(owner, name, value) for name, value in changes.items()}
+        plain = {}
+        for name, value in changes.items():
+            param = self._params[name]
+            is_default = type(value) in _SCALARS and type(value) is type(param.default) and value == param.default
+            plain[name] = value if is_default else param.rule.require(owner, name, value)
         values = {**vars(self._values), **plain}
         self._check_relations(values)
         self._given, self._values = {**self._given, **changes}, SimpleNamespace(**values)
@@ -140,16 +145,13 @@ class Parametrised:
         """Raises ValueError if a parameter breaks a rule, of this model or of one among its parameters."""
         if self._refused:
             self._assign(self._refused)
-        for part in self._models():
-            part._require_valid()
-
-    def _settle(self) -> None:
-        """Before the first row is learned: requires valid parameters, from now on as soon as they are set."""
-        self._require_valid()
-        self._refused = None
+        for value in self._given.values():
+            for part in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(part, Parametrised):
+                    part._require_valid()
 
     def _keep_valid(self) -> None:
-        """If all parameters are valid: requires it from now on. Parts of a copy are never asked to settle."""
+        """If all parameters are valid: requires it from now on. Parts of a copy are never asked to."""
         self._refused = self._refused or None
 
     def _models(self) -> list[Parametrised]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status, heed_interrupt
+from driftline._core import Level, Outputs, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
 from driftline.base.rules import COUNT
@@ -17,8 +17,6 @@ from driftline.tables.inputs import Array, Table
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
-    from driftline.base.native import NativeCore
-    from driftline.base.ticket import Ticket
 
 _EVERY = COUNT.or_none()
 
@@ -58,20 +56,6 @@ def write_start(out: Outputs) -> None:
     out.predictions[:] = 0.0
     if out.lower is not None:
         out.lower[:], out.upper[:] = -np.inf, np.inf
-
-
-def first_learned(learner: Learner, table: Table, y: Array, weight: Array | None) -> Array:
-    """The first row of a table that will be learned: it has a label, a weight and all its values."""
-    door = learner._door
-    counts: Array = np.abs(y) <= door.largest
-    counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
-    if weight is not None:
-        counts &= weight > 0
-    for start, block in table.blocks(1024):
-        found = counts[start : start + len(block)] & door.whole_rows(block)
-        if found.any():
-            return np.asarray(block[int(found.argmax())], dtype=np.float64)
-    return np.zeros(table.columns)
 
 
 def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
@@ -139,34 +123,6 @@ def predict_table(learner: Learner, table: Table, where: str, level: Level | Non
     return out
 
 
-def replay_natively(learner: Learner, batch: Batch, out: Outputs) -> int:
-    """Runs a block of rows through a native core; returns how many rows were skipped."""
-    core = cast("NativeCore", learner._core)
-    skip = learner.missing != "raise"
-    done = skipped = 0
-    while True:
-        status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)
-        skipped += lost
-        if status is Status.DONE:
-            return skipped
-        rest = batch[done : len(batch)]
-        if status is Status.BAD_VALUE:
-            label = None if rest.y is None else rest.y[0]
-            learner._door.refuse_row(rest.x[0], label, batch.where, rest.start, batch.names)
-        learner._serve(status, rest)
-
-
-def tell_natively(learner: Learner, ticket: Ticket, batch: Batch) -> int:
-    """Learns a ticket's row by a replay, and scores the ticket's prediction; returns how many rows were skipped."""
-    core = cast("NativeCore", learner._core)
-    assert batch.y is not None
-    core.catch_up()
-    lost = learner._replay_block(batch, Outputs(room(learner, 1)))
-    if not lost:
-        core.judge(ticket, float(batch.y[0]))
-    return lost
-
-
 # Checking labels.
 
 
@@ -189,7 +145,7 @@ def as_label(learner: Learner, y: Any, where: str) -> Any:
             _check_outputs(learner, values.size, where)
             return inputs.as_labels(values[None, :], 1, where)[0]
     _check_outputs(learner, 1, where)
-    return inputs.as_number(y, where, "y")
+    return y if type(y) is float else inputs.as_number(y, where, "y")
 
 
 def _check_outputs(learner: Learner, outputs: int, where: str) -> None:

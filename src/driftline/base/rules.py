@@ -140,4 +140,5 @@ class Checked:
     def __post_init__(self) -> None:
         cls: Any = type(self)
         for name, rule in rules_of(cls).items():
-            rule.require(cls.__name__, name, getattr(self, name))
+            if not rule.accepts(getattr(self, name)):
+                rule.require(cls.__name__, name, getattr(self, name))

@@ -112,12 +112,6 @@ def mark_of(learner: Learner) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
 
 
-def mark_core(learner: Learner) -> None:
-    """Lets the core recognise the model's tickets."""
-    if learner._core is not None and not learner._core.mark:
-        learner._core.mark = mark_of(learner)
-
-
 def check_ticket(learner: Learner, ticket: Any, where: str) -> None:
     """Raises an error, with the reason, if a learner cannot take a ticket."""
     if not isinstance(ticket, Ticket):

@@ -12,8 +12,7 @@ import numpy as np
 
 from driftline._core import Guard, SparseRows
 from driftline.base import levels, replay
-from driftline.base import record as records
-from driftline.base.learner import Learner
+from driftline.base.learner import Learner, of_record
 from driftline.base.rules import COUNT
 from driftline.base.ticket import ByColumns, Ticket, mark_of
 from driftline.delayed import packed
@@ -196,7 +195,7 @@ class Pending(Saved):
     def _record(self) -> Record:
         with self._guard.claim(only=True):
             heads, numbers = packed.pack(list(self._tickets.values()))
-            inner = records.of(self._learner)
+            inner = self._learner._record()
             waiting = {
                 "ids": list(self._tickets),
                 "tickets": heads,
@@ -214,7 +213,7 @@ class Pending(Saved):
         rows = packed.of_text(arrays.pop("waiting"))
         waiting = packed.unpack(rows["tickets"], arrays.pop("numbers"))
         inner = {name.removeprefix("learner."): array for name, array in arrays.items()}
-        pending = cls(records.read(Record("learner", head["learner"], inner)), head["most"])
+        pending = cls(of_record(Record("learner", head["learner"], inner)), head["most"])
         ids, told, held = rows["ids"], rows["told"], codec.read_infinities(rows["held"])
         withdrawn = set(rows.get("withdrawn", []))
         sound = all(type(id) in (str, int) for id in [*ids, *told]) and len({*ids, *told}) == len(ids) + len(told)

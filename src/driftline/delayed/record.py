@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from driftline.base import record as records
+from driftline.base.learner import of_record
 from driftline.delayed import packed
 from driftline.delayed.stepper import Stepper
 from driftline.errors import ModelFileError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def of(forecaster: Forecaster) -> Record:
     """The record of a forecaster."""
-    inner = [records.of(model) for model in forecaster.learners_]
+    inner = [model._record() for model in forecaster.learners_]
     waiting = [packed.pack([ticket for ticket, _ in stepper.waiting]) for stepper in forecaster._steppers]
     head = {
         "learner": codec.encode_model("Forecaster", forecaster._learner),
@@ -61,7 +61,7 @@ def fill(forecaster: Forecaster, kept: Record) -> None:
     for number, (inner, tickets) in enumerate(models):
         prefix = f"{number}.model."
         own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-        learner = records.read(Record("learner", inner, own))
+        learner = of_record(Record("learner", inner, own))
         waiting = packed.unpack(tickets, arrays[f"{number}.tickets"])
         labels = arrays[f"{number}.labels"]
         if labels.shape != (len(waiting),) or len(waiting) > number:

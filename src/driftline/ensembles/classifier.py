@@ -19,9 +19,8 @@ from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.ensembles.classes import ClassState
 from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
-from driftline.errors import ModelFileError
 from driftline.linear.dfop import DFOP
-from driftline.storage import codec
+from driftline.storage.model_file import Record
 from driftline.tables import inputs
 from driftline.tables.inputs import Array, Table
 
@@ -116,6 +115,8 @@ class Classifier(MetaLearner):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         before, labels = self._met, list(state["labels"])
+        if None in labels or len(set(labels)) != len(labels):
+            raise ValueError("the labels are not distinct texts or numbers")
         self._met = Labels(labels)
         try:
             super().__setstate__(state)
@@ -331,15 +332,9 @@ class Classifier(MetaLearner):
     def _behind(self, transformers: list[Any]) -> Learner:
         return self.clone({"learner": self._base_learners()[0]._behind(transformers)})
 
-    def _extra_head(self, state: dict[str, Any]) -> dict[str, Any]:
-        for label in state["labels"]:
+    def _record(self) -> Record:
+        for label in self._labels.known:
             if type(label) not in (str, int, float, bool):
                 name = type(self).__name__
                 raise ValueError(f"{name}.save: the label {label!r} is neither text nor a number, which a model file needs")
-        return {"labels": codec.spell_infinities(state["labels"])}
-
-    def _read_extra_head(self, head: dict[str, Any]) -> dict[str, Any]:
-        labels = codec.read_infinities(head["labels"])
-        if not all(type(label) in (str, int, float, bool) for label in labels) or len(set(labels)) != len(labels):
-            raise ModelFileError("the labels are not distinct texts or numbers")
-        return {"labels": labels}
+        return super()._record()

@@ -203,7 +203,7 @@ class Transformer(Model):
     def _ready(self, width: int, names: list[Name] | None) -> Chain:
         if self._chain is None:
             self._chain = self._chain_for(width)
-            self._settle()
+            self._refused = None  # from now on, parameters are checked as soon as they are set
         elif width > self._chain.inputs:
             self._chain.grow(width - self._chain.inputs)
         self._names = None if names is None else list(names)

@@ -233,9 +233,6 @@ class Kernel(Nested):
             raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated
         return self._new_core(int(features), width)
 
-    def _features_of(self, state: dict[str, Array]) -> int:
-        return int(state["shape"][0])
-
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         super()._restore(core, names)
         self._supply(self._require_core("coef_"), ahead=0)

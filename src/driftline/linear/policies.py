@@ -157,6 +157,11 @@ class Policy:
         """The reset thresholds, if there are any."""
         return self.reset if isinstance(self.reset, Below) else None
 
+    @cached_property
+    def is_scheduled(self) -> bool:
+        """Whether the forgetting or the reset thresholds change along the stream."""
+        return (isinstance(self.time, Divide) and self.time.constant is None) or isinstance(self.reset, Below)
+
     @property
     def functions(self) -> list[Callable[[int], float]]:
         """The schedules that are user-defined functions."""

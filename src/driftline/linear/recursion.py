@@ -34,7 +34,6 @@ class Recursive(Learner):
     """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
 
     _sum_names = _core.sums
-    _knows_outputs = True
 
     _core: SecondOrderCore | None = params.state(None)
     _known_policy: tuple[Any, Policy | None] = params.state((None, None))
@@ -73,7 +72,8 @@ class Recursive(Learner):
         else:
             kind = _core.MultiOutput64 if double else _core.MultiOutput32
             core = kind(width, self._outputs, intercept, policy.native())
-        schedules.supply(core, policy, type(self).__name__, 1, self._guard)
+        if policy.is_scheduled:
+            schedules.supply(core, policy, type(self).__name__, 1, self._guard)
         return core
 
     def _serve(self, status: Status, batch: Batch) -> None:
@@ -101,9 +101,7 @@ class Recursive(Learner):
         policy, former = self._current_policy(), self.clone(before)
         for name in self._kept:
             setattr(former, name, getattr(self, name))
-        scheduled = policy.thresholds is not None or any(
-            p.forgetting is not None for p in (former._current_policy(), policy)
-        )
+        scheduled = policy.is_scheduled or former._current_policy().forgetting is not None
         changed = {name for name, value in self.get_params(deep=False).items() if before[name] is not value}
         if scheduled and not changed <= {"missing"}:
             raise ValueError
@@ -121,7 +119,8 @@ class Recursive(Learner):
         except BaseException:
             self._outputs = before
             raise
-        schedules.supply(self._require_core("coef_"), self._current_policy(), type(self).__name__, 0, self._guard)
+        if (policy := self._current_policy()).is_scheduled:
+            schedules.supply(self._require_core("coef_"), policy, type(self).__name__, 0, self._guard)
 
     @property
     def covariance_(self) -> Array:

@@ -208,9 +208,6 @@ class SparseDFOP(TakesSparse, Recursive):
             raise ValueError("the state is of another dim")
         return self._new_core()
 
-    def _features_of(self, state: dict[str, Array]) -> int:
-        return int(state["features"][0])
-
     def _refresh(self, before: dict[str, Any]) -> None:
         if any(getattr(self, name) != before[name] for name in ("dim", "matrix", "seed")):
             raise ValueError

@@ -25,7 +25,7 @@ class TakesSparse(Learner):
     def _meet(self, row: Any, names: list[Name] | None) -> None:
         width = row.width if isinstance(row, SparseRows) else row.size
         if self._core is None and width:
-            self._begin(self._make_core(width + bool(self.intercept)), names)
+            self._set_core(self._make_core(width + bool(self.intercept)), names)
         else:
             super()._meet(row, names)
 

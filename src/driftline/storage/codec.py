@@ -14,6 +14,8 @@ from driftline.errors import ModelFileError
 T = TypeVar("T", bound=type)
 
 _MAPPING = "mapping"
+_JSON = (type(None), bool, int, str)  # types whose values JSON holds as they are
+_NESTED = (dict, list)
 _classes: dict[str, Callable[..., Any]] = {_MAPPING: lambda names, values: dict(zip(names, values, strict=True))}
 _names: dict[type, str] = {}
 _fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
@@ -33,7 +35,7 @@ def storable(cls: T) -> T:
 
 def encode(owner: str, name: str, value: Any) -> Any:
     """A parameter as a JSON value; raises ValueError, with owner and name, if it cannot be expressed."""
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+    if type(value) in _JSON or (type(value) is float and math.isfinite(value)):
         return value
     if type(value) in _names:
         return {"object": _names[type(value)], "fields": encode_fields(owner, f"{name}__", _fields[type(value)](value))}
@@ -54,7 +56,7 @@ def encode(owner: str, name: str, value: Any) -> Any:
 
 def encode_fields(owner: str, prefix: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Encodes several parameters, by name."""
-    return {name: encode(owner, prefix + name, value) for name, value in fields.items()}
+    return {name: value if type(value) in _JSON else encode(owner, prefix + name, value) for name, value in fields.items()}
 
 
 def encode_model(owner: str, model: Any) -> dict[str, Any]:
@@ -71,16 +73,17 @@ def decode(value: Any) -> Any:
     if isinstance(value, dict) and "object" in value:
         if value["object"] not in _classes:
             raise ModelFileError(f"holds a class that this driftline does not know: {value['object']!r}")
-        return _classes[value["object"]](**{name: decode(item) for name, item in value["fields"].items()})
+        fields = {name: item if type(item) not in _NESTED else decode(item) for name, item in value["fields"].items()}
+        return _classes[value["object"]](**fields)
     return read_infinities(value)
 
 
 def spell_infinities(value: Any) -> Any:
     """Spells out the numbers that JSON cannot express."""
     if isinstance(value, dict):
-        return {key: spell_infinities(item) for key, item in value.items()}
+        return {key: item if type(item) in _JSON else spell_infinities(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [spell_infinities(item) for item in value]
+        return [item if type(item) in _JSON else spell_infinities(item) for item in value]
     value = value.item() if isinstance(value, np.generic) else value
     return {"number": repr(float(value))} if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -90,8 +93,10 @@ def read_infinities(value: Any) -> Any:
     if isinstance(value, dict):
         if value.keys() == {"number"} and isinstance(value["number"], str):
             return float(value["number"])
-        return {key: read_infinities(item) for key, item in value.items()}
-    return [read_infinities(item) for item in value] if isinstance(value, list) else value
+        return {key: read_infinities(item) if type(item) in _NESTED else item for key, item in value.items()}
+    if isinstance(value, list):
+        return [read_infinities(item) if type(item) in _NESTED else item for item in value]
+    return value
 
 
 def encode_names(owner: str, names: list[Any] | None) -> list[str] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from driftline._core import Outputs, SparseRows, Status
+from driftline._core import Outputs, Status
 from driftline.base import encoding, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
@@ -21,20 +21,6 @@ from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
-
-
-def read(learner: Learner, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-    """A row as an array or a sparse row, and the names of its features, if any."""
-    door = learner._door
-    if not grow and not learner._leaves_out:
-        door.refuse_bad_items(x, where)
-    return door.read(x, where, grow=grow)
-
-
-def fits(learner: Learner, row: Any) -> bool:
-    """Whether the core can take a row as it is, without growing."""
-    core = learner._core
-    return core is not None and bool((row.width if isinstance(row, SparseRows) else row.size) == core.features)
 
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
@@ -112,16 +98,6 @@ def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
     return tickets.with_row(ticket, x, core.kept_parts(ticket, x) if ticket.parts else None)
 
 
-def kept_row(_: Learner, x: Any, row: Any, names: list[Name] | None) -> Any:
-    """Converts a row to a form that cores can read and a ticket can keep."""
-    if isinstance(x, Mapping):
-        return inputs.as_items(x, "")
-    if isinstance(row, SparseRows):
-        columns = row.columns.copy()
-        return SparseRows(row.values.copy(), columns, np.array([0, len(columns)], dtype=columns.dtype), row.width)
-    return row if names is None else dict(zip(names, row.tolist(), strict=True))
-
-
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
     with learner._guard.change():
@@ -154,17 +130,8 @@ def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None
         learner._columns = learner._columns if updated is None else updated
         return
     with learner._guard.undo(learner) as undo:
-        _absorb(learner, checked, updated, undo.before, copy.copy(inner))  # parts may be told before one refuses
+        _learn_and_grow(learner, checked, updated, undo.before, copy.copy(inner))  # parts may be told before one refuses
         stability.warn_of_memory(learner)
-
-
-def _finish(learner: Learner, before: dict[str, Any], skipped: int, updated: Columns | None) -> None:
-    """Finishes a row: stores the updated columns of a learned row, or restores the state before a skipped one."""
-    if skipped:
-        learner.__setstate__(before)
-        learner._skipped += skipped
-    elif updated is not None:
-        learner._columns = updated
 
 
 def _widened(learner: Learner, x: Any) -> Any:
@@ -209,7 +176,7 @@ def _checked_row(
 ) -> _CheckedRow | _Skipped | None:
     """Reads a row and its label; None if there is nothing to learn, because the weight is 0."""
     label = replay.as_label(learner, y, where)
-    weight = inputs.as_weights(sample_weight, 1, where, number=False)
+    weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
     whole = not dense or bool(np.all(np.abs(row) <= largest))
@@ -250,26 +217,25 @@ def _keep_place(learner: Learner, skipped: _Skipped) -> None:
 def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status) -> None:
     """Learns a row of any type, completely or not at all. ``status`` is the core's response to it."""
     with learner._guard.change():
-        if status is not Status.UNREAD or not _learn_known(learner, x, y, sample_weight):
-            _learn_any(learner, x, y, sample_weight, status, f"{type(learner).__name__}.learn_one")
-
-
-def _learn_any(learner: Learner, x: Any, y: Any, sample_weight: float | None, status: Status, where: str) -> None:
-    entered = encoding.enter(learner, x, where, grow=True)
-    checked = _checked_row(learner, entered.x, y, sample_weight, where)
-    if isinstance(checked, _Skipped):
-        _pass_over(learner, checked)
-        return
-    if checked is None:
-        return
-    core, updated = learner._core, entered.columns
-    known = core is not None and learner._fits(checked.row)
-    if core is not None and known and _step(learner, checked.batch, partial(core.learn, checked.row), status):
-        learner._columns = learner._columns if updated is None else updated
-        return
-    with learner._guard.undo(learner) as undo:
-        _absorb(learner, checked, updated, undo.before, _asked_first(learner, x, entered, checked, where))
-        stability.warn_of_memory(learner)
+        if learner._columns is not None and status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
+            return
+        where = f"{type(learner).__name__}.learn_one"
+        entered = encoding.enter(learner, x, where, grow=True)
+        checked = _checked_row(learner, entered.x, y, sample_weight, where)
+        if isinstance(checked, _Skipped):
+            _pass_over(learner, checked)
+            return
+        if checked is None:
+            return
+        core, updated = learner._core, entered.columns
+        known = core is not None and learner._fits(checked.row)
+        if core is not None and known and _step(learner, checked.batch, partial(core.learn, checked.row), status):
+            learner._columns = learner._columns if updated is None else updated
+            return
+        with learner._guard.undo(learner) as undo:
+            ticket = None if core is None else _asked_first(learner, x, entered, checked, where)
+            _learn_and_grow(learner, checked, updated, undo.before, ticket)
+            stability.warn_of_memory(learner)
 
 
 def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) -> bool:
@@ -310,7 +276,7 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
         _keep_place(learner, checked)
     elif checked is not None:
         ticket = _asked_first(learner, x, entered, checked, where)
-        _absorb(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
+        _learn_and_grow(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
 
 
 def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRow, where: str) -> Ticket | None:
@@ -320,7 +286,7 @@ def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRo
     return _ask(learner, x, entered, checked.row, checked.names, 0, where)
 
 
-def _absorb(
+def _learn_and_grow(
     learner: Learner,
     checked: _CheckedRow,
     updated: Columns | None,
@@ -328,8 +294,8 @@ def _absorb(
     ticket: Ticket | None,
     resets: Array | None = None,
 ) -> None:
-    """Learns a row, with its ticket if it has one, growing the model first if needed."""
-    learner._expect(checked.batch.y)
+    """Learns a row, with its ticket if it has one, growing the model first if needed; a skipped row changes nothing else."""
+    learner._set_outputs(checked.batch.y)
     learner._meet(checked.row, checked.names)
     if ticket is None:
         out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
@@ -342,7 +308,11 @@ def _absorb(
         skipped = 0 if done else learner._tell_block(ticket, checked.batch)
         if resets is not None and learner._can_reset:
             resets[0] = learner._sums().get("resets", 0) > known
-    _finish(learner, before, skipped, updated)
+    if skipped:
+        learner.__setstate__(before)
+        learner._skipped += skipped
+    elif updated is not None:
+        learner._columns = updated
 
 
 def _step(
