@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from driftline._core import LateRows, Outputs, SparseRows, Status
+from driftline._core import LateRows, Outputs, SparseRows, Status, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
@@ -65,6 +65,7 @@ class Stepper:
             if len(self.waiting) > self.delay:
                 self.at -= self.delay
                 self._tell_oldest()
+            heed_interrupt()
         return predictions, ends
 
     def _tell_oldest(self) -> None:
