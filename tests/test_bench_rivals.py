@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 
-from benchmarks.bench_rivals import autoregression, measuring, methods, refitted, results
+from benchmarks.bench_rivals import autoregression, methods, refitted, results
 from benchmarks.bench_rivals.task import Task, tasks
 from driftline.ensembles.fits import Fits
 
@@ -81,11 +81,6 @@ def test_autoregression_matches_the_forecast_of_statsmodels(delay):
     fitted = ar_model.AutoReg(own.y[:200], 24, exog=own.X[:200]).fit()
     t = 200 + delay  # the first row that this fit predicts
     assert predicted[t] == pytest.approx(fitted.forecast(delay + 1, exog=own.X[200 : t + 1])[-1])
-
-
-def test_intervals_are_scored_by_their_definition():
-    y, lower, upper = np.array([0.0, 3.0, -2.0]), np.full(3, -1.0), np.full(3, 1.0)
-    np.testing.assert_allclose(measuring.interval_score(y, lower, upper), [2.0, 2 + 20 * 2, 2 + 20 * 1])
 
 
 def test_rows_and_starts_match_those_of_the_folder(tmp_path):

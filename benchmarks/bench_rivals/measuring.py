@@ -15,6 +15,7 @@ from benchmarks import machine
 from benchmarks.bench_rivals.methods import LEVEL, METHODS, Answer, Method
 from benchmarks.bench_rivals.task import Task, tasks
 from benchmarks.data import Array
+from driftline.evaluate import interval_score
 
 
 def score(task: Task, answer: Answer) -> dict[str, float]:
@@ -24,15 +25,9 @@ def score(task: Task, answer: Answer) -> dict[str, float]:
     found = {"mse": float(np.mean(np.square(errors))), "mae": float(np.mean(np.abs(errors)))}
     if answer.lower is not None and answer.upper is not None:
         lower, upper = answer.lower[rows], answer.upper[rows]
-        found["interval"] = float(np.mean(interval_score(y, lower, upper)))
+        found["interval"] = float(np.mean(interval_score(lower, upper, y, LEVEL)))
         found["coverage"] = float(np.mean((lower <= y) & (y <= upper)))
     return found
-
-
-def interval_score(y: Array, lower: Array, upper: Array) -> Array:
-    """An interval's width plus 2 / (1 - level) times the distance of a label outside (Gneiting and Raftery 2007)."""
-    outside = np.maximum(lower - y, 0) + np.maximum(y - upper, 0)
-    return np.asarray(upper - lower + 2 / (1 - LEVEL) * outside)
 
 
 def measure(method: Method, task: Task, commit: str) -> tuple[dict[str, Any], Array]:

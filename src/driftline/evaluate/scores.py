@@ -13,7 +13,7 @@ from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
 from driftline.evaluate.metrics import Metric, OfBaseline, ScoredRows, columns_of
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
-from driftline.storage.resumable import part_of
+from driftline.storage.resumable import Resumable, part_of
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
 
@@ -77,27 +77,32 @@ def every_row() -> bool:
     return True
 
 
-class GroupSums:
+class GroupSums(Resumable):
     """Sums of columns by group, in the order of the rows, so that blocks do not matter.
 
     Args:
         columns: how many columns there are.
     """
 
+    _fields = ("sums",)
+
     def __init__(self, columns: int) -> None:
-        self._room = np.zeros((16, 1 + columns))
-        self._groups = 0
+        self.sums = np.zeros((0, 1 + columns))
 
     @property
     def sums(self) -> Array:
         """(groups, 1 + columns): the number of rows that count, and the sums of their columns."""
         return self._room[: self._groups]
 
+    @sums.setter
+    def sums(self, sums: Array) -> None:
+        self._room, self._groups = sums, len(sums)
+
     def reserve(self, groups: int) -> None:
         """Makes sure that there are this many groups."""
         self._groups = max(groups, self._groups)
         if self._groups > len(self._room):
-            more = max(self._groups - len(self._room), len(self._room))
+            more = max(self._groups - len(self._room), len(self._room), 16)
             self._room = np.concatenate([self._room, np.zeros((more, self._room.shape[1]))])
 
     def add(self, groups: Array, columns: Sequence[Array], count: Array | float = 1.0) -> None:
@@ -282,7 +287,8 @@ class Score:
 
     def figures(self) -> dict[str, float | None]:
         """The totals, None in place of NaN; also None for the coverage if there are no intervals."""
-        totals = {"coverage": math.nan, **self.totals()}
+        totals = self.totals()
+        totals.setdefault("coverage", math.nan)
         return {name: None if math.isnan(value) else value for name, value in totals.items()}
 
     @property

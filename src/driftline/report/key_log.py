@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from driftline.evaluate.scores import GroupSums
 from driftline.storage.resumable import Resumable
 from driftline.tables.inputs import Array
 
 PIECES = 48  # pieces of a key's history: when all are used, neighbours are joined
 MARKS = 8  # the latest alarms of a key whose rows are kept
-_SUMS = ("rows", "loss", "later_rows", "later_loss", "alarms", "last_alarm")
 _PIECE = ("rows", "loss", "label", "prediction")
 
 
@@ -53,10 +53,11 @@ class KeyLog(Resumable):
         history: keep what the page draws, 1.6 kB a key.
     """
 
-    _fields = ("sums", "pieces", "width", "marks")
+    _fields = ("totals", "later", "raised", "pieces", "width", "marks")
 
     def __init__(self, history: bool = False) -> None:
-        self.sums = np.zeros((0, len(_SUMS)))
+        self.totals, self.later = GroupSums(1), GroupSums(1)  # squared errors of each key, and those since its last alarm
+        self.raised = np.zeros((0, 2), dtype=np.int64)  # alarms of each key, and the row of the last one
         self.pieces = np.zeros((0, PIECES, len(_PIECE))) if history else None
         self.width = np.zeros(0, dtype=np.int64)  # rows of a piece
         self.marks = np.zeros((0, MARKS))
@@ -83,22 +84,16 @@ class KeyLog(Resumable):
         key, loss, raised = places[order], loss[order], raised[order]
         firsts = np.flatnonzero(np.diff(key, prepend=-1))
         number = np.arange(len(key)) - np.repeat(firsts, np.diff(np.append(firsts, len(key))))
-        number += self.sums[key, 0].astype(np.int64)  # of the row among those of its key
+        number += self.totals.sums[key, 0].astype(np.int64)  # of the row among those of its key
         if self.pieces is not None:
             self._draw(key, number, loss, y[order], predictions[order])
-        np.add.at(self.sums[:, 0], key, 1)
-        np.add.at(self.sums[:, 1], key, loss)
+        self.totals.add(key, [loss])
         for at in np.flatnonzero(raised):
-            mine = self.sums[key[at]]
-            mine[2:4], mine[4], mine[5] = 0.0, mine[4] + 1, start + order[at]
+            self.later.sums[key[at]] = 0.0
+            self.raised[key[at]] = self.raised[key[at], 0] + 1, start + order[at]
             self.marks[key[at]] = np.append(self.marks[key[at], 1:], number[at] + 1)
-        self._add_later(key, number, loss)
-
-    def _add_later(self, key: Array, number: Array, loss: Array) -> None:
-        """Adds the errors after the last alarm of their key."""
-        later = (self.sums[key, 4] > 0) & (number >= self.marks[key, -1])
-        np.add.at(self.sums[:, 2], key[later], 1)
-        np.add.at(self.sums[:, 3], key[later], loss[later])
+        later = (self.raised[key, 0] > 0) & (number >= self.marks[key, -1])
+        self.later.add(key[later], [loss[later]])
 
     def _draw(self, key: Array, number: Array, loss: Array, y: Array, predictions: Array) -> None:
         """Joins a key's pieces when a row arrives for which there is no room, wherever the block begins."""
@@ -114,10 +109,12 @@ class KeyLog(Resumable):
             self.width[full] *= 2
 
     def _reserve(self, keys: int) -> None:
-        more = keys - len(self.sums)
+        more = keys - len(self.raised)
         if more <= 0:
             return
-        self.sums = np.concatenate([self.sums, np.tile([0.0] * 5 + [-1.0], (more, 1))])
+        self.totals.reserve(keys)
+        self.later.reserve(keys)
+        self.raised = np.concatenate([self.raised, np.tile([0, -1], (more, 1))])
         self.width = np.concatenate([self.width, np.ones(more, dtype=np.int64)])
         self.marks = np.concatenate([self.marks, np.full((more, MARKS), np.nan)])
         if self.pieces is not None:
@@ -132,8 +129,10 @@ class KeyLog(Resumable):
         return sorted(found, key=lambda item: (-item[1].factor, -(item[1].rmse or 0.0), item[0]))
 
     def _facts(self, place: int, key: str) -> KeyFacts:
-        known = place < len(self.sums)
-        rows, loss, later_rows, later_loss, alarms, last = self.sums[place] if known else (0.0,) * 5 + (-1.0,)
+        if place >= len(self.raised):
+            return KeyFacts(key, 0, None, 0, -1, None, None)
+        (rows, loss), (later_rows, later_loss) = self.totals.sums[place], self.later.sums[place]
+        alarms, last = self.raised[place]
         before = _root(loss - later_loss, rows - later_rows) if alarms else None
         since = _root(later_loss, later_rows) if alarms else None
         return KeyFacts(key, int(rows), _root(loss, rows), int(alarms), int(last), before, since)
