@@ -27,9 +27,15 @@ def test_answers_match_the_library_and_do_not_change(tmp_path):
         assert [again.predict("m", id=f"q{n}", x={"a": n, "b": 1, "c": 2})[0] for n in range(5)] == list(said.values())
 
 
-def test_a_refused_batch_learns_nothing_and_names_the_row(tmp_path):
+PARTS = {"learners": [{"learner": "rls"}, {"learner": "nlms"}]}  # a ticket of a network has tickets of its learners
+
+
+@pytest.mark.parametrize(
+    "spec", [{"learner": "rls"}, {"learner": "network", "params": PARTS}], ids=lambda spec: spec["learner"]
+)
+def test_a_refused_batch_learns_nothing_and_names_the_row(tmp_path, spec):
     with Direct(tmp_path) as service:
-        service.put("m", learner="rls")
+        service.put("m", **spec)
         service.predict("m", id="w", x={"a": 1.0})
         service.learn("m", x={"a": 2.0}, y=1.0)
         before, last = service.export("m"), service.engine.last

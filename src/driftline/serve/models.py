@@ -231,23 +231,16 @@ class Model:
             if unit is not None and unit.place < entry:  # a keyed row that no longer waits was learned before the snapshot
                 todo.append((index, row, unit))
         outcomes: dict[str, list[ScoredLabel]] = {}
-        told, tickets = [], []
+        told = []
         with ExitStack() as stack:
             for unit in {unit.key: unit for _, _, unit in todo}.values() if len(todo) > 1 else ():
                 stack.enter_context(Guard("Unit").undo(unit.learner))
-            try:
-                for index, row, unit in todo:
-                    waiting = unit.waiting.get(row.id) if row.id is not None else None
-                    outcome, ticket, digest = self._learned(unit, row, index, waiting)
-                    tickets.append(ticket)
-                    outcomes.setdefault(unit.key, []).append(outcome)
-                    if row.id is not None:
-                        told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
-            except BaseException:
-                for ticket in tickets:
-                    if not isinstance(self.base, Forecaster):
-                        ticket.told = False
-                raise
+            for index, row, unit in todo:
+                waiting = unit.waiting.get(row.id) if row.id is not None else None
+                outcome, digest = self._learned(unit, row, index, waiting)
+                outcomes.setdefault(unit.key, []).append(outcome)
+                if row.id is not None:
+                    told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
         self._join(made)
         self._settle(told, outcomes, entry, at)
         return told
@@ -286,7 +279,7 @@ class Model:
         self.recent.add(Chunk(self.learned, unit.past.count - len(errors), unit.key, scored, y))
         self.learned += len(errors)
 
-    def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, Any, bytes]:
+    def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
         y = row.y
         assert y is not None
         if waiting is None:
@@ -299,7 +292,7 @@ class Model:
             unit.tell(ticket, y)
         except _REFUSALS as error:
             raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
-        return ScoredLabel(answer, None if waiting is None else waiting.naive, y), ticket, digest
+        return ScoredLabel(answer, None if waiting is None else waiting.naive, y), digest
 
     def _asked(self, unit: Unit, row: Row, index: int, delay: int | None = None) -> tuple[Any, Answer]:
         assert row.x is not None

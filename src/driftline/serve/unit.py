@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -116,7 +117,7 @@ class Unit:
         if isinstance(self.learner, Forecaster):
             self.learner.learn_one(ticket, y)
         else:
-            self.learner.tell(ticket, y)
+            self.learner.tell(copy.copy(ticket), y)  # the original stays valid if the caller undoes this
 
     def learn_table(self, names: list[str] | None, X: Array, y: Array) -> Run | None:
         """Learns rows at once, all or none; returns None if they have to be learned one by one.
