@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.test_cli.killing import killer
 from tests.test_cli.tables import mixed, write
 
 MAIN = [sys.executable, "-c", "from driftline.cli import main; main()"]
@@ -34,10 +35,8 @@ def _repeat(seconds, seed, trial, rows):
 
 
 def _killed(seed, whole, again):
-    command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "20", *whole, "--", *again, "--resume"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, ""), f"seed {seed}: {done.stderr}"
-    return int(done.stdout)
+    with killer() as kill_at_random:
+        return kill_at_random(seed, 20, whole, [*again, "--resume"])
 
 
 def _contended(seed, whole, again):

@@ -1,13 +1,15 @@
 """Runs ``driftline run`` in processes that are killed at random and restarted with --resume, until one finishes.
 
-Processes are forked from this one, which has everything imported, so that a kill costs milliseconds.
+Processes are forked from one that has everything imported, so that a kill costs milliseconds.
 """
 
+import contextlib
 import json
 import os
 import random
 import select
 import signal
+import subprocess
 import sys
 import time
 
@@ -55,21 +57,50 @@ def killed(arguments, seconds):
     return not ended_well(os.waitpid(child, 0)[1])
 
 
-def main(seed, most, rehearsal, arguments):
-    """Prints how often the run was killed before it succeeded. The rehearsal measures how long a run takes.
+def kills(seed, most, seconds, arguments):
+    """How often the run was killed before it succeeded, by a process that takes so many seconds if it is left alone.
 
     Most kills come early, so that a run rarely ends before the last kill.
     """
-    began = time.monotonic()
-    assert ended_well(os.waitpid(start(rehearsal), 0)[1])
-    whole = time.monotonic() - began
     rng = random.Random(seed)
-    kills = 0
-    while killed(arguments, whole * rng.random() ** 2 if kills < most else None):
-        kills += 1
-    print(json.dumps(kills))
+    count = 0
+    while killed(arguments, seconds * rng.random() ** 2 if count < most else None):
+        count += 1
+    return count
+
+
+def main():
+    """Answers lines of JSON: seed, most kills, the arguments of a rehearsal, and those of the run to kill.
+
+    The rehearsal measures how long a run takes. It runs once for all seeds.
+    """
+    took = {}
+    for line in sys.stdin:
+        seed, most, rehearsal, arguments = json.loads(line)
+        if str(rehearsal) not in took:
+            began = time.monotonic()
+            assert ended_well(os.waitpid(start(rehearsal), 0)[1])
+            took[str(rehearsal)] = time.monotonic() - began
+        print(json.dumps(kills(seed, most, took[str(rehearsal)], arguments)), flush=True)
+
+
+@contextlib.contextmanager
+def killer():
+    """Gives a function that kills runs as :func:`main` says, and returns the number of kills."""
+    command = [sys.executable, "-m", "tests.test_cli.killing"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def kill(seed, most, rehearsal, arguments):
+        print(json.dumps([seed, most, rehearsal, arguments]), file=process.stdin, flush=True)
+        answer = process.stdout.readline()
+        assert answer, f"seed {seed}: {process.communicate()[1]}"
+        return json.loads(answer)
+
+    with process:
+        yield kill
+        process.stdin.close()
+        assert process.stderr.read() == ""
 
 
 if __name__ == "__main__":
-    middle = sys.argv.index("--", 3)
-    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:middle], sys.argv[middle + 1 :])
+    main()

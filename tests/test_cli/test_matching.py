@@ -1,9 +1,6 @@
 """``run --id``: labels in rows or in a separate file, compared with a plain loop over a Pending."""
 
 import functools
-import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -12,6 +9,7 @@ import pytest
 import driftline as dl
 from driftline.cli import running
 from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.killing import killer
 from tests.test_cli.tables import Places
 from tests.test_cli.test_resume import StopAt, parts
 
@@ -139,8 +137,14 @@ def test_a_stopped_run_resumes_with_the_same_bits(capsys, tmp_path, monkeypatch,
     assert extra.plain == kept.plain
 
 
+@pytest.fixture(scope="module")
+def kill():
+    with killer() as function:
+        yield function
+
+
 @pytest.mark.parametrize("separate", [False, True])
-def test_a_killed_run_resumes_with_the_same_bits(tmp_path, separate):
+def test_a_killed_run_resumes_with_the_same_bits(kill, tmp_path, separate):
     source = [str(part) for part in files(tmp_path, orders(), separate)]
     (tmp_path / "whole").mkdir()
     arguments = ["run", *source, *OPTIONS, "-m", "rls", "--save-every", "20", "--quiet"]
@@ -148,10 +152,7 @@ def test_a_killed_run_resumes_with_the_same_bits(tmp_path, separate):
         [*arguments, "--out", str(folder / "out.csv"), "--state", str(folder / "state")]
         for folder in (tmp_path / "whole", tmp_path)
     )
-    command = [sys.executable, "-m", "tests.test_cli.killing", "1", "12", *whole, "--", *killed, "--resume"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) > 0
+    assert kill(1, 12, whole, [*killed, "--resume"]) > 0
     assert (tmp_path / "out.csv").read_bytes() == (tmp_path / "whole" / "out.csv").read_bytes()
     assert parts(tmp_path / "state")[0] == parts(tmp_path / "whole" / "state")[0]
 

@@ -1,4 +1,3 @@
-import json
 import os
 import random
 import subprocess
@@ -13,6 +12,7 @@ from driftline.base import registry
 from driftline.cli import checkpoint, running
 from driftline.storage import atomic, model_file
 from tests.test_cli.calling import call, outcome, predictions
+from tests.test_cli.killing import killer
 from tests.test_cli.tables import mixed, write
 
 CHAINS = {
@@ -56,8 +56,14 @@ def same(one, other):
     return one == other
 
 
+@pytest.fixture(scope="module")
+def kill():
+    with killer() as function:
+        yield function
+
+
 @pytest.mark.parametrize("chain", CHAINS)
-def test_a_run_that_is_killed_at_random_and_resumed_ends_as_one_that_never_stopped(capsys, tmp_path, chain):
+def test_a_run_that_is_killed_at_random_and_resumed_ends_as_one_that_never_stopped(kill, tmp_path, chain):
     source, out, *more = CHAINS[chain]
     write(mixed(800), tmp_path / source)
     (tmp_path / "whole").mkdir()
@@ -71,10 +77,7 @@ def test_a_run_that_is_killed_at_random_and_resumed_ends_as_one_that_never_stopp
     while kills < KILLS:
         for path in (tmp_path / out, tmp_path / "state"):
             path.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "tests.test_cli.killing", str(seed), "12", *whole, "--", *killed, "--resume"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert (done.returncode, done.stderr) == (0, "")
-        kills, seed = kills + json.loads(done.stdout), seed + 1
+        kills, seed = kills + kill(seed, 12, whole, [*killed, "--resume"]), seed + 1
         assert predictions(tmp_path / out).equals(predictions(tmp_path / "whole" / out))
         assert out == "out.parquet" or (tmp_path / out).read_bytes() == (tmp_path / "whole" / out).read_bytes()
         (model, extra), (expected, extra_expected) = parts(tmp_path / "state"), parts(tmp_path / "whole" / "state")
