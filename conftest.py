@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 
 import pytest
 
@@ -11,6 +12,11 @@ from tests import services
 # Pytest's workers and the processes that tests start inherit this.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# Many tests start Python. If it may not keep what it compiles, each start compiles driftline again, and each worker rewrites
+# the assertions of all tests again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_collection_finish():
