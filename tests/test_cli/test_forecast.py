@@ -43,7 +43,9 @@ def plainly(model, encoder, blocks, known, step, level):
                 x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
                 if model._core is None:
                     model._meet(np.array(x), names)
-                ticket = model.ask(Row(zip(names, x, strict=True), places.averages), delay=step - 1)
+                held = [place + 1 for place, value in enumerate(x) if value]
+                count = max([model.n_features_in_, *held])  # a later feature is new until a row from the origin holds it
+                ticket = model.ask(Row(zip(names[:count], x, strict=False), places.averages), delay=step - 1)
                 predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
                 waiting.append((ticket, block.y[row]))
                 if len(waiting) >= step:

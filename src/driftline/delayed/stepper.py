@@ -205,7 +205,10 @@ def row_for(learner: Learner, row: Array, names: list[Name] | None, averages: Av
         return {}
     if names is None or not (missing.by_column(learner.missing) or lacks(learner, names)):
         return row
-    return unseen.Row(zip(names, row.tolist(), strict=True), averages or {})
+    width = len(row)
+    if learner._core is not None:  # a category that the row lacks stays new to the model
+        width = max(learner._core.features, int(np.append(np.flatnonzero(row) + 1, 0).max()))
+    return unseen.Row(zip(names[:width], row[:width].tolist(), strict=True), averages or {})
 
 
 def array_of(learner: Learner, ticket: Ticket) -> Array:
