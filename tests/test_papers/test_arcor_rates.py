@@ -5,7 +5,7 @@ import pytest
 
 from driftline.linear import ARCOR
 from driftline.regret import arcor_corollary_2, path_length
-from papers import Context, arcor_rates
+from papers import arcor_rates
 
 
 @pytest.mark.parametrize("p", arcor_rates.POWERS)
@@ -41,9 +41,3 @@ def test_regret_that_grows_too_fast_changes_the_verdict():
     assert held == [False, True, True, True, True]
     halves[1, 2] = 0.9
     assert not arcor_rates.judge(measured, halves, sizes).checks[-1].holds
-
-
-def test_a_quick_run_measures_everything():
-    found = arcor_rates.compute(Context(quick=True, jobs=1, progress=False))
-    assert len(found.numbers.rows) == 3 * len(arcor_rates.POWERS)
-    assert found.draw() is not None

@@ -1,6 +1,6 @@
 import numpy as np
 
-from papers import Context, dfop_coverage
+from papers import dfop_coverage
 
 
 def test_distances_above_the_bound_change_the_verdict():
@@ -14,9 +14,3 @@ def test_distances_above_the_bound_change_the_verdict():
     assert [check.holds for check in dfop_coverage.judge(found).checks] == [False, True]
     found[0, 5, 0, 1] = 0.5
     assert [check.holds for check in dfop_coverage.judge(found).checks] == [True, True]
-
-
-def test_a_quick_run_measures_every_setting():
-    found = dfop_coverage.compute(Context(quick=True, jobs=1, progress=False))
-    assert len(found.numbers.rows) == len(dfop_coverage.STREAMS) * len(dfop_coverage.RATES) * len(dfop_coverage.DELTAS)
-    assert found.draw() is not None
