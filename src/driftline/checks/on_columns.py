@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket
-from driftline.checks.tools import fresh, looped, require, require_refusal, require_same, require_same_state, stream
+from driftline.checks.tools import fresh, learned, looped, require, require_refusal, require_same, require_same_state, stream
 from driftline.storage.model_file import from_bytes
 from driftline.tables.columns import CATEGORIES
 from driftline.tables.inputs import Array
@@ -106,9 +106,7 @@ def columns_are_saved_with_the_model(learner: Learner) -> None:
         copy = from_bytes(begun.to_bytes())
     except ValueError:  # a function among the parameters
         return
-    for row, label in zip(rows[25:], y[25:].tolist(), strict=True):
-        copy.learn_one(row, label)
-    require_same_state(copy, whole, "state")
+    require_same_state(learned(copy, rows[25:], y[25:]), whole, "state")
 
 
 def texts_are_bounded(learner: Learner) -> None:

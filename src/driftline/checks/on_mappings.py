@@ -7,6 +7,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.checks.tools import (
     fresh,
+    learned,
     names,
     require,
     require_finite,
@@ -19,11 +20,8 @@ from driftline.checks.tools import (
 
 
 def _by_names(learner: Learner) -> Learner:
-    model = fresh(learner)
     X, y = stream()
-    for x, label in zip(X, y.tolist(), strict=True):
-        model.learn_one(dict(zip(names(), x, strict=True)), label)
-    return model
+    return learned(fresh(learner), [dict(zip(names(), x, strict=True)) for x in X], y)
 
 
 def mappings_and_arrays_are_the_same_rows(learner: Learner) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.checks.tools import (
     fresh,
+    learned,
     require,
     require_finite,
     require_refusal,
@@ -56,7 +57,7 @@ def hard_streams_are_the_same_in_pieces_and_row_by_row(learner: Learner) -> None
     """Equal to the last bit, even through a copy: the state lacks nothing that matters later."""
     for what, X, y in _hard_streams():
         for dtype in ("float64", "float32"):
-            whole, pieces, loop = (fresh(learner, dtype=dtype) for _ in range(3))
+            whole, pieces = fresh(learner, dtype=dtype), fresh(learner, dtype=dtype)
             try:
                 whole.run(X, y)
             except ValueError:
@@ -65,9 +66,7 @@ def hard_streams_are_the_same_in_pieces_and_row_by_row(learner: Learner) -> None
             pieces = copy.deepcopy(pieces)
             pieces.run(X[140:], y[140:])
             require_same_state(pieces, whole, f"{what}, {dtype}, in pieces")
-            for x, label in zip(X, y.tolist(), strict=True):
-                loop.learn_one(x, label)
-            require_same_state(loop, whole, f"{what}, {dtype}, row by row")
+            require_same_state(learned(fresh(learner, dtype=dtype), X, y), whole, f"{what}, {dtype}, row by row")
 
 
 def values_beyond_the_type_are_refused(learner: Learner) -> None:

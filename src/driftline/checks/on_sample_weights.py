@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.checks.tools import fresh, require_refusal, require_same, require_same_state, stream, trained
+from driftline.checks.tools import fresh, learned, require_refusal, require_same, require_same_state, stream, trained
 
 
 def a_row_of_weight_zero_is_absent(learner: Learner) -> None:
@@ -14,38 +14,32 @@ def a_row_of_weight_zero_is_absent(learner: Learner) -> None:
     weight = np.ones(len(y))
     weight[[0, 1, 7, 30, 31, 59]] = 0
     kept = weight > 0
-    weighted, absent, looped = fresh(learner), fresh(learner), fresh(learner)
+    weighted, absent = fresh(learner), fresh(learner)
     predictions = weighted.run(X, y, sample_weight=weight).predictions
     require_same(predictions[kept], absent.run(X[kept], y[kept]).predictions, "predictions of the other rows")
     require_same_state(weighted, absent, "run")
-    for x, label, w in zip(X, y.tolist(), weight.tolist(), strict=True):
-        looped.learn_one(x, label, sample_weight=w)
-    require_same_state(looped, absent, "learn_one")
+    require_same_state(learned(fresh(learner), X, y, weight), absent, "learn_one")
 
 
 def weight_one_is_no_weight(learner: Learner) -> None:
     """As an array, as a scalar, and one row at a time."""
     X, y = stream()
-    plain, looped = fresh(learner), fresh(learner)
+    plain = fresh(learner)
     plain.run(X, y)
     for weight in (np.ones(len(y)), 1.0, [1] * len(y)):
         weighted = fresh(learner)
         weighted.run(X, y, sample_weight=weight)
         require_same_state(weighted, plain, f"weight {type(weight).__name__}")
-    for x, label in zip(X, y.tolist(), strict=True):
-        looped.learn_one(x, label, sample_weight=1.0)
-    require_same_state(looped, plain, "learn_one")
+    require_same_state(learned(fresh(learner), X, y, np.ones(len(y))), plain, "learn_one")
 
 
 def weights_act_alike_in_run_and_loop(learner: Learner) -> None:
     """A weight has the same effect in both."""
     X, y = stream()
     weight = np.random.default_rng(4).uniform(0.2, 1.0, size=len(y))
-    many, one = fresh(learner), fresh(learner)
+    many = fresh(learner)
     many.run(X, y, sample_weight=weight)
-    for x, label, w in zip(X, y.tolist(), weight.tolist(), strict=True):
-        one.learn_one(x, label, sample_weight=w)
-    require_same_state(one, many, "state")
+    require_same_state(learned(fresh(learner), X, y, weight), many, "state")
 
 
 def bad_weights_are_refused(learner: Learner) -> None:

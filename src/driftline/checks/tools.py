@@ -52,6 +52,13 @@ def looped(model: Learner, rows: Iterable[Any], y: Array) -> tuple[Learner, Arra
     return model, np.array(predictions)
 
 
+def learned(model: Learner, rows: Iterable[Any], y: Array, weights: Array | None = None) -> Learner:
+    """The model after learning row by row."""
+    for place, (row, label) in enumerate(zip(rows, y.tolist(), strict=True)):
+        model.learn_one(row, label, **({} if weights is None else {"sample_weight": weights[place]}))
+    return model
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two states are equal to the last bit."""
     if a is b:

@@ -36,25 +36,23 @@ def row_weights(values: Any, T: int, where: str) -> Array:
 
 def as_path(u: Any, rows: Array, where: str) -> Array:
     """A comparator as a sequence (T, d): fixed weights, a sequence, or a result of best_fixed or best_sequence."""
-    path = np.asarray(getattr(u, "weights", u), dtype=np.float64)
     T, d = rows.shape
-    if path.shape == (d,):
-        path = np.broadcast_to(path, (T, d))
-    if path.shape != (T, d):
-        raise ValueError(f"{where}: u must have the shape ({d},) or ({T}, {d}), got {path.shape}")
-    if not np.isfinite(path).all():
-        raise ValueError(f"{where}: u has a value that is not finite")
-    return path
+    return np.broadcast_to(_weights(u, where, (d,), (T, d)), (T, d))
 
 
 def as_fixed(u: Any, rows: Array, where: str) -> Array:
     """A comparator as fixed weights (d,)."""
-    fixed = np.asarray(getattr(u, "weights", u), dtype=np.float64)
-    if fixed.shape != (rows.shape[1],):
-        raise ValueError(f"{where}: u must have the shape ({rows.shape[1]},), got {fixed.shape}")
-    if not np.isfinite(fixed).all():
+    return _weights(u, where, (rows.shape[1],))
+
+
+def _weights(u: Any, where: str, *shapes: tuple[int, ...]) -> Array:
+    """Weights, finite and of one of these shapes, from an array or a result that has them."""
+    weights = np.asarray(getattr(u, "weights", u), dtype=np.float64)
+    if weights.shape not in shapes:
+        raise ValueError(f"{where}: u must have the shape {' or '.join(map(str, shapes))}, got {weights.shape}")
+    if not np.isfinite(weights).all():
         raise ValueError(f"{where}: u has a value that is not finite")
-    return fixed
+    return weights
 
 
 def losses_of(path: Array, rows: Array, labels: Array) -> Array:

@@ -53,8 +53,6 @@ def compile_schema(schema: Schema) -> Check:
     if "anyOf" in schema:
         return _any_of(schema["anyOf"])
     kind = schema["type"]
-    if kind == "number":
-        return _number(schema)
     if kind == "object":
         return _map_of(schema) if isinstance(schema.get("additionalProperties"), dict) else _object(schema)
     if kind == "array":
@@ -89,17 +87,6 @@ def _article(kind: str) -> str:
     return "null" if kind == "null" else f"{'an' if kind[0] in 'aeio' else 'a'} {kind}"
 
 
-def _number(schema: Schema) -> Check:
-    low, above = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    words = "a finite number" if low is None else f"a number in ({low}, {above})"
-
-    def check(value: Any, where: str) -> None:
-        if not is_finite(value) or (low is not None and not low < value < above):
-            raise _refuse(where, words, value)
-
-    return check
-
-
 def is_finite(value: Any) -> bool:
     """Whether a value is a JSON number in the range of a double."""
     if type(value) is float:
@@ -111,6 +98,7 @@ def _plain(schema: Schema) -> Check:
     kind = schema["type"]
     shortest, longest = schema.get("minLength", 0), schema.get("maxLength", math.inf)
     least, most = schema.get("minimum", -math.inf), schema.get("maximum", math.inf)
+    low, above = schema.get("exclusiveMinimum", -math.inf), schema.get("exclusiveMaximum", math.inf)
     pattern = re.compile(schema["pattern"]) if "pattern" in schema else None
     words = _article(kind)
     if kind == "string":
@@ -118,6 +106,8 @@ def _plain(schema: Schema) -> Check:
         words += f" that matches {schema['pattern']}" if pattern else ""
     elif kind == "integer":
         words += f" from {least} to {most}"
+    elif kind == "number":
+        words = "a finite number" if low == -math.inf else f"a number in ({low}, {above})"
 
     def check(value: Any, where: str) -> None:
         sound = _is(value, kind)
@@ -125,6 +115,8 @@ def _plain(schema: Schema) -> Check:
             sound = shortest <= len(value) <= longest and (pattern is None or pattern.fullmatch(value) is not None)
         elif sound and kind == "integer":
             sound = least <= value <= most
+        elif sound and kind == "number":
+            sound = is_finite(value) and low < value < above
         if not sound:
             raise _refuse(where, words, value)
 
