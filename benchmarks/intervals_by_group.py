@@ -1,9 +1,9 @@
 """Intervals for groups of rows: ``python -m benchmarks.intervals_by_group DIR``, on the regression files of DIR/INDEX.md.
 
 Auto's intervals are compared with intervals of one width for all rows of a moment, tracked around the same predictions:
-those that a learner without features gives Auto's errors. Winkler's interval score is the mean of the width plus
-2 / (1 - level) times the distance of a label outside. A group consists of at least 200 rows: a tenth of the predictions, or
-a value of a feature with 3 to 31 values. Only rows with a finite interval count, of at most the first 20,000 (``--rows``).
+those that a learner without features gives Auto's errors. A group consists of at least 200 rows: a tenth of the predictions,
+or a value of a feature with 3 to 31 values. Of each file, at most the first 20,000 rows are used (``--rows``), and only
+those with a finite interval count.
 
 With ``--late K``, labels arrive K rows late, and the score is also compared with that of a rolling quantile of the last 500
 known errors. ``--half choosing`` uses every second file, ``--half checking`` the others. Needs only driftline.
@@ -38,9 +38,9 @@ class Widths:
 
     half: Array
 
-    def score(self, error: Array, level: float) -> Array:
-        half = self.half[LEVELS.index(level)]
-        return np.asarray(2 * half + 2 / (1 - level) * np.maximum(0, np.abs(error) - half))
+    def score(self, error: Array, level: float, rows: Array) -> float:
+        half = self.half[LEVELS.index(level)][rows]
+        return float(dl.evaluate.interval_score(-half, half, error[rows], level).mean())
 
     def inside(self, error: Array, level: float) -> Array:
         return np.asarray(np.abs(error) <= self.half[LEVELS.index(level)])
@@ -63,7 +63,7 @@ class Stream:
 
     def ratio(self, level: float, than: Widths) -> float:
         rows = self.finite(level)
-        return float(self.auto.score(self.errors, level)[rows].mean() / than.score(self.errors, level)[rows].mean())
+        return self.auto.score(self.errors, level, rows) / than.score(self.errors, level, rows)
 
     def coverage(self, widths: Widths, level: float) -> float:
         return float(widths.inside(self.errors, level)[self.finite(level)].mean())
@@ -100,7 +100,7 @@ def predicted(model: dl.Learner, X: Array, y: Array, late: int) -> tuple[Array, 
     """Predictions and intervals at all levels; labels arrive ``late`` rows after they are due."""
     predictions, half, waiting = np.empty(len(y)), np.empty((len(LEVELS), len(y))), deque[dl.Ticket]()
     for t, x in enumerate(X):
-        ticket = model.ask(x, ahead=1 + late)
+        ticket = model.ask(x, delay=late)
         predictions[t] = ticket.prediction
         for k, level in enumerate(LEVELS):
             lower, upper = ticket.interval(level)

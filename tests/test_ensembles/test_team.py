@@ -5,6 +5,7 @@ import pytest
 
 import driftline as dl
 from tests.reference import profiles as plain_profiles
+from tests.reference import scale as plain_scale
 from tests.reference import team as plain
 from tests.reference import trees as plain_trees
 
@@ -24,15 +25,16 @@ def seasonal(rows, seed=0, d=2):
 
 def all_predictions(X, y, delay=0):
     """Each expert's predictions, and Auto's, if the labels come ``delay`` rows late."""
-    model, predicted, predictions, waiting = dl.Auto(), np.zeros((len(y), 9)), [], []
+    model, predicted, predictions, waiting, variances = dl.Auto(), np.zeros((len(y), 9)), [], [], []
     for t in range(len(y)):
         waiting.append(model.ask(X[t], delay=delay))
         predictions.append(waiting[-1].prediction)
+        variances.append(waiting[-1].numbers[3])
         if model._core is not None:
             predicted[t] = model._core.said(X[t], delay)
         if t >= delay:
             model.tell(waiting[t - delay], y[t - delay])
-    return predicted, np.array(predictions)
+    return predicted, np.array(predictions), np.array(variances)
 
 
 @pytest.mark.parametrize("delay", [0, 4, 23])
@@ -42,9 +44,10 @@ def test_no_expert_uses_a_label_before_it_arrives(delay, k):
     X, y = seasonal(500)
     other = y.copy()
     other[k:] = np.random.default_rng(1).normal(size=500 - k) * 30
-    (predicted, predictions), (others, different) = all_predictions(X, y, delay), all_predictions(X, other, delay)
+    (predicted, predictions, variances), (others, different, unlike) = (all_predictions(X, of, delay) for of in (y, other))
     np.testing.assert_array_equal(predicted[: k + delay + 1], others[: k + delay + 1])
     np.testing.assert_array_equal(predictions[: k + delay + 1], different[: k + delay + 1])
+    np.testing.assert_array_equal(variances[: k + delay + 1], unlike[: k + delay + 1])
     later = predicted[k + delay + 1 :] != others[k + delay + 1 :]
     assert later.any(axis=0).all()  # every expert learns from these labels once they arrive
 
@@ -54,7 +57,7 @@ def test_no_expert_uses_a_label_before_it_arrives(delay, k):
 def test_differences_match_the_plain_version(delay, d):
     rng = np.random.default_rng(d)
     X, y = rng.normal(size=(300, d)) * 10.0 ** np.arange(d), np.cumsum(rng.normal(size=300)) + 100
-    predicted, _ = all_predictions(X, y, delay)
+    predicted, *_ = all_predictions(X, y, delay)
     np.testing.assert_allclose(predicted[:, DIFFERENCES], plain.by_differences(X, y, predicted[:, CORE], delay), rtol=1e-6)
 
 
@@ -65,7 +68,7 @@ def test_profiles_and_baselines_match_the_plain_version(delay, d):
     With 13 columns of noise there are more keys than slots.
     """
     X, y = seasonal(700, seed=11, d=d)
-    predicted, _ = all_predictions(X, y, delay)
+    predicted, *_ = all_predictions(X, y, delay)
     by_fit, by_usual = plain_profiles.run(X, y, predicted[:, CORE], delay)
     np.testing.assert_allclose(predicted[:, PROFILES], by_fit, rtol=1e-6)
     np.testing.assert_allclose(predicted[:, USUAL], by_usual, rtol=1e-6)
@@ -79,7 +82,7 @@ def test_trees_match_the_plain_version(delay, seed, rows):
     """
     X, y = seasonal(rows, seed=seed)
     y[400] += 18  # an error that counts as ten usual ones; the label is not an outlier
-    predicted, _ = all_predictions(X, y, delay)
+    predicted, *_ = all_predictions(X, y, delay)
     for t in range(16 + delay, rows):
         low, high = y[: t - delay].min(), y[: t - delay].max()
         assert (np.abs(predicted[t, DIFFERENCES:TREES] - 0.5 * (low + high)) < 0.99 * (high - low)).all()
@@ -88,9 +91,22 @@ def test_trees_match_the_plain_version(delay, seed, rows):
 
 def test_the_stack_and_the_final_mixture_match_the_plain_version():
     X, y = seasonal(400, seed=2)
-    predicted, predictions = all_predictions(X, y)
+    predicted, predictions, _ = all_predictions(X, y)
     np.testing.assert_allclose(predicted[:, STACK], plain.stack(predicted[:, :CUT], y), rtol=1e-8)
     np.testing.assert_allclose(predictions, plain.final_mixture(predicted, y), rtol=1e-8)
+
+
+@pytest.mark.parametrize("delay", [0, 6])
+def test_the_scale_of_the_errors_matches_the_plain_version(delay):
+    """Errors depend on the hour. They shrink to a thousandth, and what was learned before is then of no use."""
+    rng = np.random.default_rng(13)
+    t = np.arange(1200)
+    X = np.column_stack([t % 24, *rng.normal(size=(2, 1200))]).astype(float)
+    noise = rng.normal(size=1200) * np.where(t % 24 < 12, 0.3, 3) * np.where(t < 600, 1, 1e-3)
+    y = X @ [0.5, 2, -1] + noise
+    predicted, predictions, variances = all_predictions(X, y, delay)
+    np.testing.assert_allclose(variances, plain_scale.variances(X, y, predicted, predictions, delay), rtol=1e-6)
+    assert variances[300:500].max() > 10 * variances[300:500].min()
 
 
 def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
@@ -99,7 +115,7 @@ def test_profiles_learn_a_table_of_two_features_that_no_linear_model_fits():
     table = 10 * rng.normal(size=(24, 5))  # a week of five days, which no lag of the core's experts matches
     X = np.column_stack([t % 24, t // 24 % 5, rng.normal(size=4000)]).astype(float)
     y = table[t % 24, t // 24 % 5] + rng.normal(size=4000)
-    predicted, predictions = all_predictions(X, y)
+    predicted, predictions, _ = all_predictions(X, y)
     errors = np.mean(np.square(predicted[2000:] - y[2000:, None]), axis=0)
     assert errors[PROFILES] < 1.3  # the noise has variance 1
     assert errors[USUAL] < 2

@@ -23,7 +23,7 @@ from driftline.storage import atomic, tensors
 from driftline.storage.codec import read_infinities, spell_infinities
 from driftline.tables.inputs import Array
 
-FORMAT, VERSION = "driftline", 8
+FORMAT, VERSION = "driftline", 9
 _EXTRA = "extra."  # prefix of arrays that are not the model's
 _readers: dict[str, Callable[[Record], Any]] = {}
 

@@ -38,6 +38,8 @@ template <class T> class AutoModel {
         complete(inputs.label_memory);
         return team_.predict(x, delay, inputs.leaning(x, mixer_.mix(predictions_.data())));
     }
+    // The variance of the error of the row predicted last, relative to other rows.
+    double variance() const { return team_.variance(); }
     // Predicts a row that need not follow the learned ones, using only experts that see no earlier label or row.
     double predict_apart(const double* x) {
         inputs.recall(x, 0, past_);
@@ -75,15 +77,15 @@ template <class T> class AutoModel {
         if (inputs.label_memory.confirms(y)) {
             reinstate_outlier();
             if (past_.delay == 0 && past_.known == inputs.label_memory.rows)
-                return learn_anew(x, y, weight, prediction);
+                return learn_anew(x, y, weight, {prediction, Team::variance_of(of_team)});
         }
         std::copy_n(said, predictions_.size(), predictions_.begin());
         show_experts(x);
         if (is_outlier(x, y))
-            return overlook(x, y, prediction, team_.core_of(of_team));
+            return overlook(x, y, {prediction, Team::variance_of(of_team)}, Team::core_of(of_team));
         mixer_.learn_late(said, y, weight);
         team_.learn(of_team, then, x, y, weight);
-        take_in(x, y, weight, prediction);
+        take_in(x, y, weight, {prediction, Team::variance_of(of_team)});
     }
     // Learns the label of a row predicted before the first label. Every prediction was 0 then, so none is scored.
     void tell_first(const double* x, double y, double weight) {
@@ -93,15 +95,16 @@ template <class T> class AutoModel {
         std::fill(predictions_.begin(), predictions_.end(), 0.0);
         show_experts(x);
         if (is_outlier(x, y))
-            return overlook(x, y, 0, 0);
+            return overlook(x, y, {}, 0);
         team_.learn_first(x, y, weight);
-        take_in(x, y, weight, 0);
+        take_in(x, y, weight, {});
     }
     double learn(const double* x, double y, double weight) {
         if (inputs.label_memory.confirms(y)) {
             const double prediction = predict(x, 0);
+            const Predicted predicted{prediction, variance()};
             reinstate_outlier();
-            learn_anew(x, y, weight, prediction);
+            learn_anew(x, y, weight, predicted);
             return prediction;
         }
         inputs.recall(x, 0, past_);
@@ -111,11 +114,11 @@ template <class T> class AutoModel {
         if (outlier) {
             const double core = saturate(mixer_.mix(predictions_.data()), DBL_MAX);
             const double prediction = team_.predict(x, 0, core);
-            overlook(x, y, prediction, core);
+            overlook(x, y, {prediction, variance()}, core);
             return prediction;
         }
         const double prediction = predict_and_learn(x, inputs.leaning(x, mix_and_learn(y, weight)), y, weight);
-        take_in(x, y, weight, prediction);
+        take_in(x, y, weight, {prediction, variance()});
         return prediction;
     }
 
@@ -211,6 +214,9 @@ template <class T> class AutoModel {
 
   private:
     friend class AutoReplay<T>;
+    struct Predicted {
+        double label = 0, variance = 1;
+    };
 
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
@@ -254,13 +260,13 @@ template <class T> class AutoModel {
         return memory.unusual(y) && inputs.ordinary(x) && !memory.foreseen(y, predictions_);
     }
     // No expert learns from an outlier. Later rows see the prediction in place of its label.
-    void overlook(const double* x, double y, double prediction, double core) {
-        judge(y, prediction);
+    void overlook(const double* x, double y, const Predicted& predicted, double core) {
+        judge(y, predicted.label, predicted.variance);
         sums.rows += 1;
         sums.outliers += 1;
         mixer_.overlook((y - core) * (y - core));
         inputs.remember_outlier(x, y, core);
-        team_.remember(x, prediction);
+        team_.remember(x, predicted.label);
         rescale_when_due();
     }
     // An outlier whose successor lies where it does was the first label of a new level. Later rows see the label itself.
@@ -270,12 +276,12 @@ template <class T> class AutoModel {
     }
     // Learns the row after a reinstated outlier from the inputs that it would have had. From its actual inputs every
     // expert was equally wrong, and the mixer could not tell which of them follows the labels.
-    void learn_anew(const double* x, double y, double weight, double prediction) {
+    void learn_anew(const double* x, double y, double weight, const Predicted& predicted) {
         inputs.recall(x, 0, past_);
         ask_experts(x);
         complete(inputs.label_memory);
         predict_and_learn(x, mix_and_learn(y, weight), y, weight);
-        take_in(x, y, weight, prediction);
+        take_in(x, y, weight, predicted);
     }
     // Runs the team on a row whose label is known at once.
     double predict_and_learn(const double* x, double core, double y, double weight) {
@@ -284,8 +290,8 @@ template <class T> class AutoModel {
         return prediction;
     }
     // Learns a label in everything but the mixer; the current row and its past are set.
-    void take_in(const double* x, double y, double weight, double prediction) {
-        judge(y, prediction);
+    void take_in(const double* x, double y, double weight, const Predicted& predicted) {
+        judge(y, predicted.label, predicted.variance);
         take_place(x, y, weight);
     }
     // Makes the current row the last one. With weight 0, nothing is learned from it.
@@ -313,11 +319,11 @@ template <class T> class AutoModel {
     double mix_and_learn(double y, double weight) {
         return sums.rows > 0 ? saturate(mixer_.learn(predictions_.data(), y, weight), DBL_MAX) : 0;
     }
-    void judge(double y, double prediction) {
+    void judge(double y, double prediction, double variance) {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
         sums.loss = at_most(sums.loss + loss, DBL_MAX);
         sums.largest_loss = at_least(sums.largest_loss, loss);
-        note(coverage, loss);
+        note(coverage, loss / variance);
     }
 
     // Expert k learns the row it was handed.

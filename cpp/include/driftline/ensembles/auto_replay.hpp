@@ -98,17 +98,19 @@ template <class T> class AutoReplay {
             memory.add(batch.y[row]);
         }
     }
-    void show(const Outputs& out, Index t, double prediction) {
+    void show(const Outputs& out, Index t, double prediction, double variance) {
         out.predictions[t] = prediction;
         if (out.lower)
-            write_interval(out, t, m_.coverage, 1, m_.sums.largest_loss);
+            write_interval(out, t, m_.coverage, variance, m_.sums.largest_loss);
     }
     void replay_row(const Batch& batch, Outputs& out, RowAction action, const double* x) {
         const Index t = out.done++;
         out.predictions[t] = NAN;
         write_no_interval(out, t);
-        if (action != RowAction::pass)
-            show(out, t, m_.predict(x, m_.coverage.delay));
+        if (action != RowAction::pass) {
+            const double prediction = m_.predict(x, m_.coverage.delay);
+            show(out, t, prediction, m_.variance());
+        }
         if (action == RowAction::learn) {
             m_.learn(x, batch.y[t], weight_of(batch, t));
         } else if (was_skipped<T>(batch, t, action)) {
@@ -193,11 +195,13 @@ template <class T> class AutoReplay {
             double* record = block.records.data() + i * team.record_size();
             team.ask_residual_trees(record);
             team.ask_feature_trees(record);
-            show(out, t, team.mix(record, block.ranges[i]));
+            const double prediction = team.mix(record, block.ranges[i]);
+            show(out, t, prediction, team.variance_of(record));
             team.teach_residual_trees(record, y, weight);
             team.teach_feature_trees(record, y, weight);
             team.teach_final_mixture(record, y, weight);
-            m_.judge(y, out.predictions[t]);
+            team.teach_scale(record, m_.features(), y, weight);
+            m_.judge(y, out.predictions[t], team.variance_of(record));
         }
     }
     void replay_expert(std::size_t k, const Batch& batch, Index first, Index rows, double* to) {

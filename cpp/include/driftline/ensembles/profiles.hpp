@@ -89,6 +89,11 @@ class Profiles {
             *row++ = context.near[k - 1] - context.near[k];
         std::copy_n(context.x, features_, row);
     }
+    // Writes the place of each feature's value among those met; -1 if it has none.
+    void write_places(const double* x, double* to) const {
+        for (Index j = 0; j < features_; ++j)
+            to[j] = j < static_cast<Index>(catalogs_.size()) ? static_cast<double>(catalogs_[j].place(x[j])) : -1;
+    }
     double predict(const double* row, double last) { return last + fit_.predict(row); }
     void learn(const double* row, double last, double y, double weight) { fit_.learn(row, y - last, weight); }
     // Adds a row and its label to the tables. `change` is the label minus the newest label known at prediction time, or

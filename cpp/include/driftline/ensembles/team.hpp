@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "driftline/ensembles/differences.hpp"
+#include "driftline/ensembles/error_scale.hpp"
 #include "driftline/ensembles/stack.hpp"
 #include "driftline/ensembles/team_record.hpp"
 #include "driftline/ensembles/trees.hpp"
@@ -24,7 +25,7 @@ class Team {
           usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
           trees_(tree_columns + 2 * features, {2048, 0.25, 0.2, tree_columns, 2}),
           residual_trees_(residual_columns + 2 * features, {4096, 0.5, 0.1, residual_columns, 2}),
-          feature_trees_(features, {4096, 1, 0.1, 0, 1}), stack_(at(Member::cut)), final_(members) {
+          feature_trees_(features, {4096, 1, 0.1, 0, 1}), stack_(at(Member::cut)), final_(members), scale_(features) {
         make_room();
     }
 
@@ -51,6 +52,7 @@ class Team {
         std::fill_n(fields.said, members, core);
         differences_.write(context, fields.differences);
         profiles_.write(context, history_.mean(), fields.profiles);
+        profiles_.write_places(x, fields.places);
         write_usual(context, range, fields);
         if (context.known > 0)
             ask_regressions(context, fields);
@@ -88,7 +90,9 @@ class Team {
                 fields.said_by(Member::feature_trees) = said[0];
         }
         fields.said_by(Member::stack) = stack_.predict(said);
-        return fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
+        fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
+        scale_.predict(fields);
+        return fields.prediction();
     }
     // The record of the last prediction, and its length.
     const double* record() const { return record_.data(); }
@@ -105,6 +109,7 @@ class Team {
     // learn.
     void learn(const double* record, Index features_then, const double* x, double y, double weight) {
         teach_final_mixture(record, y, weight);
+        teach_scale(record, features_then, y, weight);
         if (features_then == features_) {
             teach_trees(record, y, weight);
             teach_residual_trees(record, y, weight);
@@ -170,6 +175,10 @@ class Team {
         final_.learn(fields.said, fields.layer, fields.prediction(), y, weight, static_cast<Index>(fields.delay()));
         stack_.learn(fields.said, y, weight);
     }
+    void teach_scale(const double* record, Index features_then, double y, double weight) {
+        if (const RecordFields fields = view(record); fields.known() > 0)
+            scale_.learn(fields, saturate(y - fields.prediction(), DBL_MAX), weight, features_then == features_);
+    }
     // `last` is the newest label known when the row was predicted. It is null if the label carries no information: for a
     // row predicted before the first label, or a value that replaces an outlier.
     void remember(const double* x, double y, const double* last = nullptr) {
@@ -185,6 +194,9 @@ class Team {
         range_.widen(held(y));
     }
     static double core_of(const double* record) { return record[head_size]; }
+    // The variance of the row's error, relative to other rows.
+    static double variance_of(const double* record) { return record[head_size + members + FinalMixture::layers]; }
+    double variance() const { return variance_of(record_.data()); }
 
     void grow(Index more) {
         history_.grow(more);
@@ -193,6 +205,7 @@ class Team {
         trees_.grow(2 * more);
         residual_trees_.grow(2 * more);
         feature_trees_.grow(more);
+        scale_.grow(more);
         features_ += more;
         make_room();
     }
@@ -213,6 +226,7 @@ class Team {
         trees_.layout(out);
         residual_trees_.layout(out);
         feature_trees_.layout(out);
+        scale_.layout(out);
         return out;
     }
     bool set_layout(const std::vector<double>& from) {
@@ -221,6 +235,7 @@ class Team {
         at = at ? trees_.set_layout(at, end) : nullptr;
         at = at ? residual_trees_.set_layout(at, end) : nullptr;
         at = at ? feature_trees_.set_layout(at, end) : nullptr;
+        at = at ? scale_.set_layout(at, end) : nullptr;
         return at == end;
     }
     template <class Act> void visit(Act&& act) {
@@ -234,13 +249,14 @@ class Team {
         feature_trees_.visit(act, 0, residual_trees_.kept());
         stack_.visit(act);
         final_.visit(act);
+        scale_.visit(act);
     }
     // Completes a loaded state. Returns false if learning `rows` rows cannot lead to it.
     bool complete(double rows) {
         usual_.weigh();
         final_.weigh();
         const bool aligned = trees_.rows() == residual_trees_.rows() && (features_ > 0 || feature_trees_.rows() == 0);
-        if (!aligned || history_.count() != rows || range_.count() != rows || !profiles_.good(rows))
+        if (!aligned || history_.count() != rows || range_.count() != rows || !profiles_.good(rows) || !scale_.good())
             return false;
         if (feature_trees_.rows() > residual_trees_.rows())
             final_.keep_head_start(at(Member::feature_trees));
@@ -252,11 +268,14 @@ class Team {
     template <class Act> void each_model(Act&& act) {
         act(differences_.fit().model());
         act(profiles_.fit().model());
+        act(scale_.full().model());
+        act(scale_.recent().model());
         act(stack_.model());
     }
     bool has_good_counts() {
         const auto good = [](double rows) { return rows >= 0 && rows < 9e15 && rows == std::floor(rows); };
-        return good(differences_.fit().rows()) && good(profiles_.fit().rows());
+        return good(differences_.fit().rows()) && good(profiles_.fit().rows()) && good(scale_.full().rows()) &&
+               good(scale_.recent().rows());
     }
 
   private:
@@ -333,6 +352,7 @@ class Team {
         feature_trees_; // fitted to the label minus its base, its prediction by the core, the mean
     GuardedStack stack_;
     FinalMixture final_;
+    ErrorScale scale_;
     std::vector<double> record_;
     std::vector<float> row_, residual_row_; // the inputs of trees in single precision
 };
