@@ -128,16 +128,15 @@ def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_lear
 
 @pytest.mark.parametrize("missing", ["raise", "mean"])
 def test_a_file_gives_the_same_bits_as_the_frame(tmp_path, missing):
-    """``missing="mean"`` for files does what ``missing="mean"`` does for learners."""
     columns, y = columns_of(300, missing=missing == "mean"), np.random.default_rng(2).normal(size=300)
     table = FRAMES["arrow"](columns)
     pa.parquet.write_table(table.append_column("y", pa.array(y)), tmp_path / "rows.parquet")
-    by_file, by_frame = dl.RLS(missing="skip"), dl.RLS(missing=missing)
-    opened = files.open_rows(tmp_path / "rows.parquet", target="y", missing="mean")
+    by_file, by_frame = dl.RLS(missing=missing), dl.RLS(missing=missing)
+    opened = files.open_rows(tmp_path / "rows.parquet", target="y")
     predicted = np.concatenate([run.predictions for _, run in files.follow(by_file, opened)])
     np.testing.assert_array_equal(by_frame.run(table, y).predictions, predicted)
     assert list(by_file.feature_names_in_) == list(by_frame.feature_names_in_)
-    require_same(by_file.__getstate__()["core"], by_frame.__getstate__()["core"], "state")
+    require_same(by_file.__getstate__(), by_frame.__getstate__(), "state")
 
 
 def test_the_mean_and_the_flag_equal_those_computed_by_hand():

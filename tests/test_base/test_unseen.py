@@ -136,8 +136,11 @@ def test_each_step_of_a_forecaster_takes_the_average_for_an_unknown_text_in_the_
         after.learn_one({"tree": tree, "load": 0.2}, 121.0)
         return after.forecast([{"load": load} for load in (0.1, -0.5, 1.0)]).predictions
 
-    average = sum(share * forecast(tree) for tree, share in shares_of(X["tree"].tolist()).items())
-    np.testing.assert_allclose(forecast("yew"), average, rtol=1e-9)
+    trees = X["tree"].tolist()
+    for step in (1, 2, 3):  # whose model has learned rows with the trees of as many rows before
+        shares = shares_of(trees[: len(trees) + 1 - step])
+        average = sum(share * forecast(tree)[step - 1] for tree, share in shares.items())
+        assert forecast("yew")[step - 1] == pytest.approx(average, rel=1e-9)
 
 
 def test_a_text_that_was_never_missing_is_unknown_where_it_is_missing():

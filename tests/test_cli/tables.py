@@ -10,8 +10,6 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
 
-from driftline.tables.unseen import Row
-
 WORDS = ["north", "south", "east", "west"]
 
 
@@ -67,21 +65,3 @@ def write(table, path):
     else:
         path.write_bytes(as_csv(table))
     return path
-
-
-class Places:
-    """Texts of a column, one by one; each is the average of the texts before it until a model knows it."""
-
-    def __init__(self):
-        self.texts, self.averages = [], {}
-
-    def row(self, x, name, learned=True):
-        """A row with its text by name, "where=north" or "where is missing"; None if it has none. Learned rows count."""
-        averages = {**self.averages}
-        if name is not None and name not in averages:
-            recent = self.texts[max(0, len(self.texts) // 100 - 1) * 100 :]
-            averages[name] = {each: recent.count(each) / len(recent) for each in dict.fromkeys(recent)}
-        if name is not None and learned:
-            self.texts.append(name)
-            self.averages = averages
-        return Row(x, averages)

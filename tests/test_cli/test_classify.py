@@ -30,15 +30,13 @@ RUN = ("-t", "tree", "--task", "classify", "-m", "rls")
 def test_the_predicted_classes_match_the_library(capsys, forest, tmp_path):
     path, _ = forest
     found = outcome(capsys, "run", path, *RUN, "--out", tmp_path / "out.csv")
-    model = dl.Classifier(dl.RLS(missing="skip"))
+    model = dl.Classifier(dl.RLS(missing="mean"))
     predicted, labels = [], []
     for block in files.open_rows(path, target="tree", task="classify"):
-        for begin, end, width in block.spans():
-            for place, label in zip(range(begin, end), block.y[begin:end], strict=True):
-                row = block.row(place, width)
-                predicted.append(model.predict_one(row))
-                labels.append(label)
-                model.learn_one(row, label)
+        for row, label in zip(block.X.mappings(), block.y, strict=True):
+            predicted.append(model.predict_one(row))
+            labels.append(label)
+            model.learn_one(row, label)
     table = predictions(tmp_path / "out.csv")
     assert [value or None for value in table["prediction"].to_pylist()] == predicted
     assert [value or None for value in table["target"].to_pylist()] == labels
@@ -161,7 +159,7 @@ def test_tune_gives_the_error_rates_of_a_sweep(capsys, forest, tmp_path):
     assert [row["model"] for row in found["rows"]].count("auto") == 1
     (block,) = files.open_rows(path, target="tree", task="classify", drop=["soil"])
     labelled = np.array([label is not None for label in block.y])
-    X, y = block.X[labelled], block.y[labelled]
+    X, y = np.asarray(block.X)[labelled], block.y[labelled]
     for (forgetting, ridge), rate in rates.items():
         run = dl.Classifier(dl.RLS(forgetting=forgetting, ridge=ridge)).run(X, y)
         assert rate == pytest.approx(np.mean(run.predictions[1:] != y[1:]), rel=1e-12)  # no class is known at row 0

@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
-from driftline.tables.unseen import Row
 from tests.test_cli.calling import call, outcome, predictions
-from tests.test_cli.tables import Places, mixed, write
+from tests.test_cli.tables import mixed, write
 from tests.test_evaluate.test_scores import one_season_ago
 
 STEPS = 4
@@ -24,32 +23,20 @@ def series(rows=400, seed=0):
     return frame
 
 
-def plainly(model, encoder, blocks, known, step, level):
-    """One step by ask and tell. The model grows with the file's features; those not known ahead come from the origin."""
-    past, waiting, predicted, places = [], [], [], Places()
-    for block in blocks:
-        for first, last, width in block.spans():
-            names = block.names[:width]
-            ahead = [known is None or column in known for column, _ in encoder.features[:width]]
-            for row in range(first, last):
-                past.append(block.X[row])
-                here = [name for name, value in zip(names, block.X[row], strict=False) if name.startswith("where") and value]
-                places.row({}, *(here[:1] or [None]), learned=not np.isnan(block.y[row]))
-                t = len(past) - 1
-                if not all(ahead) and t < step:
-                    predicted.append((np.nan,) * 3)
-                    continue
-                origin = past[t - step] if t >= step else past[t]
-                x = [(past[t] if k else np.pad(origin, (0, width)))[place] for place, k in enumerate(ahead)]
-                if model._core is None:
-                    model._meet(np.array(x), names)
-                held = [place + 1 for place, value in enumerate(x) if value]
-                count = max([model.n_features_in_, *held])  # a later feature is new until a row from the origin holds it
-                ticket = model.ask(Row(zip(names[:count], x, strict=False), places.averages), delay=step - 1)
-                predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
-                waiting.append((ticket, block.y[row]))
-                if len(waiting) >= step:
-                    model.tell(*waiting.pop(0))
+def plainly(model, table, known, step, level):
+    """One step by ask and tell, over the rows as mappings. Columns not known ahead come from the origin."""
+    rows, waiting, predicted = table.to_pylist(), [], []
+    labels = [row.pop("load") for row in rows]
+    for t, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        if known is not None and t < step:
+            predicted.append((np.nan,) * 3)
+            continue
+        x = {name: value if known is None or name in known else rows[t - step][name] for name, value in row.items()}
+        ticket = model.ask(x, delay=step - 1)
+        predicted.append((ticket.prediction, *ticket.interval(level)) if t >= step - 1 else (np.nan,) * 3)
+        waiting.append((ticket, np.nan if label is None else label))
+        if len(waiting) >= step:
+            model.tell(*waiting.pop(0))
     return np.array(predicted)
 
 
@@ -61,10 +48,8 @@ def test_a_run_matches_plain_loops(capsys, tmp_path, name, known):
     outcome(capsys, "run", source, "-t", "load", "-m", name, "--steps", STEPS, "--level", 0.8, "--out", out, *more)
     found = predictions(out)
     for step in range(1, STEPS + 1):
-        rows = dl.files.open_rows(source, target="load")
-        blocks = list(rows)
-        model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
-        expected = plainly(model, rows.encoder, blocks, known, step, 0.8)
+        model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="mean")
+        expected = plainly(model, mixed(300), known, step, 0.8)
         columns = [found[f"{column}_{step}"].to_numpy() for column in ("prediction", "lower", "upper")]
         np.testing.assert_allclose(np.transpose(columns), expected, rtol=1e-9)
 
@@ -150,10 +135,7 @@ def test_a_short_file_with_text_and_times_is_encoded_as_it_was_learned(capsys, t
         found = predictions(out)
         assert found["step"].to_pylist() == [1, 2, 3]
         assert found["time"].to_pylist() == table["when"].slice(397).to_pylist()
-        encoded = dl.files.open_rows(write(table, tmp_path / "all.csv"), target="load", time="when")
-        X, names = np.concatenate([block.X for block in encoded]), encoded.names
-        model = dl.load(state)
-        predicted = model.forecast([dict(zip(names, x.tolist(), strict=True)) for x in X[397:400]])
+        predicted = dl.load(state).forecast(future.to_pylist())
         np.testing.assert_allclose(found["prediction"].to_numpy(), predicted.predictions, rtol=1e-12)
 
 

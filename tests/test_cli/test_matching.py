@@ -10,7 +10,6 @@ import driftline as dl
 from driftline.cli import running
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.killing import killer
-from tests.test_cli.tables import Places
 from tests.test_cli.test_resume import StopAt, parts
 
 
@@ -35,14 +34,12 @@ def in_one_file(frame):
 
 def plainly(frame, model, level, before=np.inf):
     """Passes the same events to a Pending by hand, except labels that do not arrive before the time ``before``."""
-    pending, predicted, told, labels, known_at, places = dl.Pending(model), [], [], [], [], Places()
+    pending, predicted, told, labels, known_at = dl.Pending(model), [], [], [], []
     for row in in_one_file(frame).itertuples():
         if row.at >= before and not np.isnan(row.days):
             continue
         if np.isnan(row.days):
-            names = ["items", *dict.fromkeys(f"where={w}" for w in frame["where"][: len(predicted) + 1])]
-            x = dict.fromkeys(names, 0.0) | {"items": row.items, f"where={row.where}": 1.0}
-            x = places.row(x, f"where={row.where}")
+            x = {"items": row.items, "where": row.where}
             ends = pending.predict_interval(row.order, x, level)
             predicted.append((row.order, pending.predict_one(row.order, x), *ends))
             known_at.append(len(labels))
@@ -74,7 +71,7 @@ OPTIONS = ["-t", "days", "--id", "order", "--time", "at", "--level", "0.8"]
 def test_labels_by_id_are_learned_as_in_a_plain_loop(capsys, tmp_path, name, separate):
     frame, out, state = orders(), tmp_path / "out.csv", tmp_path / "m.drift"
     found = outcome(capsys, "run", *files(tmp_path, frame, separate), *OPTIONS, "-m", name, "--out", out, "--state", state)
-    model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="skip")
+    model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="mean")
     before = frame["hour"].iloc[-1] if separate else np.inf  # labels in a separate file wait for a later row
     pending, expected, told = plainly(frame, model, 0.8, before)
     table = pd.read_csv(out)

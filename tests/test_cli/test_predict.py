@@ -6,7 +6,6 @@ import pytest
 
 import driftline as dl
 from tests.test_cli.calling import call, outcome
-from tests.test_cli.tables import Places
 from tests.test_cli.test_forecast import series, timed
 from tests.test_cli.test_matching import OPTIONS, files, orders
 
@@ -149,14 +148,8 @@ def test_rows_with_ids_are_independent(capsys, tmp_path, name, separate):
     assert table["id"].tolist() == ["z1", "z2", "z3"]
     assert table["time"].tolist() == [5, 900, 4]
     pending = dl.load(state)
-    names, places = pending.learner._names, Places()
-    for where in frame["where"]:
-        places.row({}, f"where={where}")
     for predicted, row in zip(table.itertuples(), fresh.itertuples(), strict=True):
-        x = {name: float(row.items) if name == "items" else float(name == f"where={row.where}") for name in names}
-        if f"where={row.where}" not in names:
-            recent = places.texts[max(0, len(places.texts) // 100 - 1) * 100 :]
-            x |= {name: recent.count(name) / len(recent) for name in names if name != "items"}
+        x = {"items": row.items, "where": row.where}
         ticket = pending.learner.ask(x)
         assert predicted.prediction == pytest.approx(ticket.prediction, rel=1e-12)
         assert (predicted.lower, predicted.upper) == pytest.approx(ticket.interval(0.8), rel=1e-12)

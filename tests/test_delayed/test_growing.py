@@ -1,4 +1,4 @@
-"""New features, rows without features, and loaded forecasters."""
+"""Rows without features, and loaded forecasters."""
 
 import numpy as np
 import pandas as pd
@@ -6,44 +6,12 @@ import pytest
 
 import driftline as dl
 
-MAKE = {
-    "rls": lambda: dl.RLS(missing="skip"),
-    "network": lambda: dl.Network([dl.RLS(), dl.NLMS()], missing="skip"),
-    "standardize": lambda: dl.Pipeline([dl.features.Standardize()], dl.RLS(), missing="skip"),
-    "pipeline": lambda: dl.Pipeline([dl.features.Lags(y=2)], dl.Kalman(), missing="skip"),
-}
-
 
 def rows(count=150):
     rng = np.random.default_rng(2)
     X = rng.normal(size=(count, 2))
     X[:60, 1] = 0.0  # a feature that appears at row 60
     return X, X @ [1.0, 2.0] + np.sin(np.arange(count) / 4) + 0.1 * rng.normal(size=count)
-
-
-def plainly(model, X, y, step):
-    """Predictions of one step, from mappings that gain a name at row 60; the model grows when it learns that row."""
-    predicted, waiting = [], []
-    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        ticket = model.ask(dict(zip("ab" if t >= 60 else "a", row, strict=False)), delay=step - 1)
-        predicted.append(ticket.prediction if t >= step - 1 else np.nan)
-        waiting.append((ticket, label))
-        if len(waiting) >= step:
-            model.tell(*waiting.pop(0))
-    return np.array(predicted)
-
-
-@pytest.mark.parametrize("name", MAKE)
-def test_a_growing_forecaster_matches_plain_loops(name):
-    X, y = rows()
-    forecaster = dl.Forecaster(MAKE[name](), 4)
-    first = forecaster._learn(X[:60, :1], y[:60], ["a"], None, "test", start=0)
-    forecaster = dl.from_bytes(forecaster.to_bytes())
-    forecaster._grow(["a", "b"], None)
-    second = forecaster._learn(X[60:], y[60:], ["a", "b"], None, "test", start=60)
-    found = np.concatenate([first.predictions, second.predictions])
-    for step in range(1, 5):
-        assert np.array_equal(found[:, step - 1], plainly(MAKE[name](), X, y, step), equal_nan=True)
 
 
 def test_a_loaded_forecaster_still_knows_which_features_are_known_ahead():

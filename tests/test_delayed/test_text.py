@@ -44,8 +44,12 @@ def test_text_and_times_equal_features_written_by_hand(known):
     features = None if known is None else [name for name in by_hand.columns if name != "price"]
     expected = dl.Forecaster(dl.Ridge(), steps=3, known=features)
     other = expected.run(by_hand, y, level=0.9)
-    first = X["shop"].map({shop: int((X["shop"] == shop).argmax()) for shop in X["shop"].unique()}).to_numpy()
-    learned = np.arange(len(X))[:, None] - [1, 2, 3] >= first[:, None]  # before, a shop counts as the average of the others
+    learned = np.zeros((len(X), 3), dtype=bool)  # before, a shop counts as the average of the others
+    for step in (1, 2, 3):
+        begin = 0 if known is None else step  # the first row with an origin
+        for shop in X["shop"].unique():
+            first = begin + int((X["shop"] == shop).to_numpy()[begin:].argmax())
+            learned[first + step :, step - 1] |= (X["shop"] == shop).to_numpy()[first + step :]
     np.testing.assert_allclose(run.predictions[learned], other.predictions[learned], rtol=1e-7, atol=1e-7)
     finite = np.isfinite(run.upper)
     assert np.array_equal(finite, np.isfinite(other.upper))

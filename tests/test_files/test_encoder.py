@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from driftline.files import Encoder, Options
+from driftline.files import Options
+from driftline.files.block import BlockMaker
 from driftline.files.raw import RawBlock
 from driftline.files.types import type_name
+from driftline.tables.encoder import Columns, spans
 
 values = {
     "number": st.one_of(st.none(), st.floats(-1e6, 1e6, allow_nan=False)),
@@ -20,11 +22,7 @@ values = {
     "when": st.one_of(st.none(), st.datetimes()),
 }
 TYPES = {"number": pa.float64(), "text": pa.string(), "truth": pa.bool_(), "when": pa.timestamp("us")}
-OPTIONS = [
-    Options(),
-    Options(missing="mean", categories=2),
-    Options(missing={"number": "zero", "truth": "skip"}, categories=0),
-]
+SETTINGS = [("mean", 50), ("last", 2), ({"": "mean", "number": "zero", "truth": "skip"}, 0)]
 
 
 @st.composite
@@ -41,28 +39,31 @@ def raw(table, start):
     return RawBlock(table, start, kinds, lambda row: f"row {row}")
 
 
-def encoded(table, cuts, options, copied=False):
-    """All rows as mappings without zeros, and the encoder."""
-    encoder, rows = Encoder(options), []
+def encoded(table, cuts, missing="mean", limit=50, copied=False):
+    """All rows as mappings, each with the features known by then, and the columns."""
+    maker, columns, rows = BlockMaker(Options(categories=limit)), Columns(missing, limit=limit), []
     for first, last in pairwise(cuts):
-        block = encoder.encode(raw(table.slice(first, last - first), first))
-        for begin, end, width in block.spans():
-            for x in block.X[begin:end]:
-                assert not x[width:].any()
-                rows.append(dict(zip(block.names[:width], x.tolist(), strict=False)))
+        if first == last:
+            continue
+        X, width = maker.block(raw(table.slice(first, last - first), first)).X, len(columns.names)
+        block, growth = columns.table(X.given, "", np.ones(len(X), dtype=bool))
+        for begin, end, wider in spans(growth, width, len(X)):
+            for x in block[begin:end]:
+                assert not x[wider:].any()
+                rows.append(dict(zip(columns.names[:wider], x.tolist(), strict=False)))
         if copied:
-            state = json.loads(json.dumps(encoder.state()))
-            encoder = Encoder(options)
-            encoder.restore(state)
-    return rows, encoder
+            state = json.loads(json.dumps(columns.state(), sort_keys=True))  # as files sort mappings
+            columns = Columns(missing)
+            columns.restore(state)
+    return rows, columns
 
 
-@given(tables(), st.sampled_from(OPTIONS))
-def test_neither_block_boundaries_nor_saving_change_the_encoding(case, options):
+@given(tables(), st.sampled_from(SETTINGS))
+def test_neither_block_boundaries_nor_saving_change_the_encoding(case, settings):
     table, cuts = case
-    whole, encoder = encoded(table, [0, len(table)], options)
+    whole, encoder = encoded(table, [0, len(table)], *settings)
     for copied in (False, True):
-        rows, other = encoded(table, cuts, options, copied)
+        rows, other = encoded(table, cuts, *settings, copied=copied)
         assert other.names == encoder.names
         assert other.state() == encoder.state()
         np.testing.assert_equal(rows, whole)
@@ -71,7 +72,7 @@ def test_neither_block_boundaries_nor_saving_change_the_encoding(case, options):
 @given(tables())
 def test_a_text_value_sets_only_its_own_indicator(case):
     table, _ = case
-    rows, encoder = encoded(table, [0, len(table)], Options())
+    rows, encoder = encoded(table, [0, len(table)])
     seen = False
     for row, value in zip(rows, table["text"].to_pylist(), strict=True):
         hot = {name for name, x in row.items() if name.startswith("text") and x}
@@ -82,14 +83,14 @@ def test_a_text_value_sets_only_its_own_indicator(case):
 
 def test_categories_beyond_the_limit_share_a_feature():
     table = pa.table({"text": ["a", "b", "c", "a", "d", "other"]})
-    rows, encoder = encoded(table, [0, 6], Options(categories=2))
+    rows, encoder = encoded(table, [0, 6], limit=2)
     assert encoder.names == ["text=a", "text=b", "text is other"]
     assert [row.get("text is other", 0.0) for row in rows] == [0.0, 0.0, 1.0, 0.0, 1.0, 1.0]
 
 
 def test_colliding_feature_names_are_made_unique():
     table = pa.table({"a=b": [1.0], "a": ["b"], "a is missing": [2.0]})
-    _, encoder = encoded(table, [0, 1], Options())
+    _, encoder = encoded(table, [0, 1])
     assert encoder.names == ["a=b", "a=b'", "a is missing"]
 
 
@@ -109,7 +110,7 @@ def test_colliding_feature_names_are_made_unique():
 def test_every_numeric_type_becomes_a_number(kind, value, expected):
     array = pa.array([value, None, value], kind.value_type).dictionary_encode() if pa.types.is_dictionary(kind) else None
     table = pa.table({"x": pa.array([value, None, value], kind) if array is None else array})
-    rows, encoder = encoded(table, [0, 1, 3], Options())
+    rows, encoder = encoded(table, [0, 1, 3])
     assert encoder.names == ["x", "x is missing"]
     assert [row["x"] for row in rows] == [expected] * 3
     assert [row.get("x is missing", 0.0) for row in rows] == [0.0, 1.0, 0.0]
@@ -117,16 +118,16 @@ def test_every_numeric_type_becomes_a_number(kind, value, expected):
 
 def test_the_time_of_day_is_local_to_the_time_zone():
     noon = pa.array([1767268800], pa.int64()).cast(pa.timestamp("s", tz="America/New_York"))  # 12:00 UTC, 7:00 local time
-    rows, _ = encoded(pa.table({"t": noon}), [0, 1], Options())
+    rows, _ = encoded(pa.table({"t": noon}), [0, 1])
     assert rows[0]["t: day sin"] == pytest.approx(np.sin(2 * np.pi * 7 / 24))
     assert rows[0]["t: day cos"] == pytest.approx(np.cos(2 * np.pi * 7 / 24))
 
 
 def test_rows_that_go_back_in_time_are_counted():
-    encoder = Encoder(Options(time="t"))
+    maker = BlockMaker(Options(time="t"))
     for start, times in ((0, [3.0, 1.0, 2.0]), (3, [1.5, None, 9.0])):
-        block = encoder.encode(raw(pa.table({"t": pa.array(times), "x": [1.0] * 3}), start))
-    assert (encoder.backwards, encoder.names) == (2, ["x"])
+        block = maker.block(raw(pa.table({"t": pa.array(times), "x": [1.0] * 3}), start))
+    assert (maker.backwards, block.names) == (2, ["x"])
     assert block.times[2] == 9.0
 
 
@@ -134,15 +135,3 @@ def test_rows_that_go_back_in_time_are_counted():
 def test_invalid_settings_are_refused(settings):
     with pytest.raises(ValueError, match="must be"):
         Options(**settings)
-
-
-def test_a_state_loaded_from_a_file_keeps_the_order_of_columns():
-    """Files sort mappings by name, but the order of columns decides which of two new features in a row comes first."""
-    table = pa.table({"z": [1.0, None], "a": [2.0, None]})
-    _, whole = encoded(table, [0, 2], Options())
-    encoder = Encoder(Options())
-    encoder.encode(raw(table.slice(0, 1), 0))
-    again = Encoder(Options())
-    again.restore(json.loads(json.dumps(encoder.state(), sort_keys=True)))
-    again.encode(raw(table.slice(1, 1), 1))
-    assert again.names == whole.names == ["z", "a", "z is missing", "a is missing"]

@@ -10,13 +10,15 @@ import pytest
 
 from driftline.files import open_rows
 from tests.cases import for_each
+from tests.test_files.encoding import encoded
 
 FRACTIONS = ["", ".5", ".123456", ".1234567", ".123456789"]
 
 
 def read(path, **options):
     blocks = list(open_rows(path, target="load", time="when", **options))
-    return np.concatenate([block.X for block in blocks]), np.concatenate([block.times for block in blocks]), blocks[-1].names
+    X, _, names = encoded(blocks)
+    return X, np.concatenate([block.times for block in blocks]), names
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "text.parquet"])
@@ -54,7 +56,7 @@ def test_durations_of_every_unit_are_read_as_seconds(tmp_path, unit):
     numbers = [0, 1, -5, 12345678901, 2**62, None]
     table = pa.table({"gap": pa.array(numbers, pa.duration(unit)), "load": np.arange(6.0)})
     pyarrow.feather.write_feather(table, tmp_path / "a.arrow")
-    block = next(iter(open_rows(tmp_path / "a.arrow", target="load", missing="zero")))
+    block = next(iter(open_rows(tmp_path / "a.arrow", target="load")))
     cut = 1000 if unit == "ns" else 1
     expected = [number // cut * cut / scale for number in numbers[:5]]
-    np.testing.assert_allclose(block.X[:5, 0], expected, rtol=1e-15)
+    np.testing.assert_allclose(block.X.given["gap"].values[:5], expected, rtol=1e-15)

@@ -13,27 +13,21 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import open_source
 from tests.cases import for_each
 from tests.test_cli.tables import as_csv, mixed, write
+from tests.test_files.encoding import encoded
 
 FORMATS = ["a.csv", "a.csv.gz", "a.parquet", "a.arrow", "a.arrows", "a.jsonl"]
-
-
-def gathered(rows):
-    blocks = list(rows)
-    width = len(blocks[-1].names)
-    X = np.concatenate([np.pad(block.X, ((0, 0), (0, width - block.X.shape[1]))) for block in blocks])
-    return X, np.concatenate([block.y for block in blocks]), blocks[-1].names
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_small_blocks_give_the_same_rows_as_large_ones(tmp_path, monkeypatch, name):
     path = write(mixed(300), tmp_path / name)
-    X, y, names = gathered(open_rows(path, target="load"))
+    X, y, names = encoded(open_rows(path, target="load"))
     for constant, value in (("BLOCK", 700), ("FIRST", 300), ("LEAST", 1)):
         monkeypatch.setattr(lines, constant, value)
     monkeypatch.setattr(lines, "PEEK", 100)
     monkeypatch.setattr(arrow_tables, "ROWS", 7)
     rows = open_rows(path, target="load")
-    small = gathered(rows)
+    small = encoded(rows)
     assert small[2] == names
     np.testing.assert_array_equal(small[0], X)
     np.testing.assert_array_equal(small[1], y)
@@ -59,8 +53,8 @@ def test_rows_that_were_read_before_are_left_out(tmp_path, name, done):
 def test_the_delimiter_is_detected(tmp_path, delimiter):
     path = tmp_path / "a.csv"
     path.write_bytes(as_csv(mixed(50), delimiter))
-    X, _, names = gathered(open_rows(path, target="load"))
-    expected, _, expected_names = gathered(open_rows(write(mixed(50), tmp_path / "b.csv"), target="load"))
+    X, _, names = encoded(open_rows(path, target="load"))
+    expected, _, expected_names = encoded(open_rows(write(mixed(50), tmp_path / "b.csv"), target="load"))
     assert names == expected_names
     np.testing.assert_array_equal(X, expected)
 
@@ -68,7 +62,7 @@ def test_the_delimiter_is_detected(tmp_path, delimiter):
 def read(tmp_path, content, **options):
     path = tmp_path / "a.csv"
     path.write_bytes(content.encode())
-    return gathered(open_rows(path, target="y", **options))
+    return encoded(open_rows(path, target="y", **options))
 
 
 @pytest.mark.parametrize(
@@ -114,9 +108,9 @@ def test_an_error_is_worded_for_python_or_for_the_command_line(tmp_path):
 
 def test_evaluate_accepts_a_reader(tmp_path):
     path = write(mixed(200).drop_columns(["when"]), tmp_path / "a.csv")
-    learner = dl.RLS(missing="skip")
+    learner = dl.RLS(missing="mean")
     dl.evaluate.prequential(learner, open_rows(path, target="load"), progress=False)
-    model = dl.RLS(missing="skip")
+    model = dl.RLS(missing="mean")
     for _, _run in dl.files.follow(model, open_rows(path, target="load")):
         pass
     for name in ("wind", "on", "where=north"):

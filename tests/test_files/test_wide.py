@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from driftline.files import Encoder, Options, arrow_tables, lines, open_rows
+from driftline.files import Options, arrow_tables, lines, open_rows
+from driftline.files.block import BlockMaker
 from driftline.files.raw import RawBlock
 from tests.test_cli.tables import write
 
@@ -48,12 +49,14 @@ def wide(columns, rows=100):
     return pa.table({f"x{place}": numbers[:, place] for place in range(columns)} | {"load": np.ones(rows)})
 
 
-def test_the_encoder_lists_the_columns_of_a_block_as_often_however_many_there_are():
+def test_the_columns_of_a_block_are_listed_as_often_however_many_there_are():
     lists = []
     for columns in (3, 300):
         table = Table(wide(columns))
-        block = Encoder(Options(target="load")).encode(RawBlock(table, 0, dict.fromkeys(table.column_names, "number"), str))
-        np.testing.assert_array_equal(block.X, np.column_stack(table.table.columns[:-1]))
+        block = BlockMaker(Options(target="load")).block(
+            RawBlock(table, 0, dict.fromkeys(table.column_names, "number"), str)
+        )
+        np.testing.assert_array_equal(block.X.block(0, 100), np.column_stack(table.table.columns[:-1]))
         lists.append(table.lists)
     assert lists[0] == lists[1]
 

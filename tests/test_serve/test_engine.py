@@ -213,3 +213,13 @@ def test_only_the_latest_rows_are_kept(tmp_path):
         assert [row[0] for row in status["recent"]] == list(range(1731, 2031))
         assert model.news(2028, None)[1]["recent"][0][4] == 2028.0
         assert model.recent._rows < 300 + 250
+
+
+def test_the_status_counts_keys_whose_first_row_still_waits(tmp_path):
+    with Direct(tmp_path) as service:
+        service.put("k", learner="rls", keyed=True)
+        service.predict("k", id="w", key="b", x={"a": 1.0})
+        assert (service.status("k")["rows"], service.status("k")["mse"]) == (0, None)
+        service.learn("k", id="t", key="a", x={"a": 1.0}, y=2.0)
+        service.predict("k", id="u", key="c", x={"a": 1.0})
+        assert (service.status("k")["rows"], service.status("k")["mse"], service.status("k")["waiting"]) == (1, 4.0, 2)

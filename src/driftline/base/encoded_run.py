@@ -1,12 +1,12 @@
 """Runs over tables that have text, times or filled-in missing values; the learner may grow on the way.
 
-The result equals that of a loop of ``predict_one`` and ``learn_one``, bit for bit. A row that brings a new feature is taken
-singly; the rows between two such rows are encoded and replayed at once.
+The result equals that of a loop of ``predict_one`` and ``learn_one``, bit for bit. Many rows are encoded at once; those that
+bring a new feature are learned singly, and the rows between two of them are replayed.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,11 @@ from driftline.base.encoding import EncodedTable, Piece
 from driftline.base.replay import RunOptions
 from driftline.base.run import Run
 from driftline.tables import inputs, missing
+from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
-
-_FEW = 64  # rows to encode at once after a row with a new feature
 
 
 class EncodedRun:
@@ -46,6 +45,7 @@ class EncodedRun:
         self.resets = np.zeros(len(y), dtype=np.uint8)
         self.weights: list[Array] = []
         self.memory: list[float | None] = []
+        self.shares: list[list[float]] = []
         labelled = np.abs(y) <= learner._door.largest
         refused = ~(labelled | (np.isnan(y) & missing.skips_labels(learner.missing)))
         if missing.by_column(learner.missing) and refused.any():
@@ -58,17 +58,13 @@ class EncodedRun:
     def run(self) -> Run:
         """All rows."""
         learner, before = self.learner, self.learner.n_skipped_
-        start, size = 0, _FEW
+        start, step = 0, inputs.rows_to_convert(max(self.table.source.columns, self.table.columns))
         while start < self.table.rows:
-            stop = min(start + size, self._next_snapshot(start), self.table.rows)
-            done = self._rows(start, stop)
-            size = min(2 * size, inputs.rows_to_convert(self.table.source.columns)) if done == stop else _FEW
-            start = done
-            if self.options.weights_every is not None and start % self.options.weights_every == 0:
-                self._keep_weights()
+            start = self._rows(start, min(start + step, self.table.rows))
         with np.errstate(over="ignore"):
             errors = self.y - self.predictions
         memory = None if None in self.memory or not self.memory else np.array(self.memory, dtype=np.float64)
+        shares = self._padded(self.shares) if self.shares and self.shares[0] else None
         return Run(
             predictions=self.predictions,
             errors=errors,
@@ -77,58 +73,84 @@ class EncodedRun:
             resets=np.flatnonzero(self.resets),
             weights=None if self.options.weights_every is None or learner._core is None else self._snapshots(),
             memory=memory,
+            shares=shares,
+            experts=() if shares is None else tuple(learner._shares()),
             weights_every=self.options.weights_every,
             level=self.options.level,
             skipped=learner.n_skipped_ - before,
         )
 
     def _rows(self, start: int, stop: int) -> int:
-        """Takes rows from ``start`` up to ``stop``, or up to a row with a new feature; returns where it ended."""
+        """Takes rows from ``start`` up to ``stop``, or fewer; returns where it ended."""
+        learner = self.learner
         piece = self.table.piece(start, stop)
-        if self.learner._core is None:
-            self._one(piece, 0, start)
-            return start + 1
         learned = self.learned[start:stop] & ~piece.lost
-        known = self.table.known().copy()
-        X, growth = known.table(piece.columns, self.where, learned)
-        if growth:
-            stop = start + growth[0][0]
-            if stop == start:
-                self._one(piece, 0, start)
-                return start + 1
-            return self._rows(start, stop)
-        X[piece.lost] = np.nan
-        if not self._replay(X, start, stop, int(learned.sum())):
-            for place in range(len(piece)):
-                self._one(piece, place, start + place)
-        else:
-            self.learner._columns = known
+        begin = 0
+        if learner._core is None:
+            begin = int(learned.argmax()) if learned.any() else len(piece)
+            self._singly(start, start + begin)
+            if begin == len(piece):
+                return stop
+        width = 0 if learner._core is None else learner._core.features
+        X, growth, columns = self.table.encode(piece, start, stop, learned)
+        events = ({begin: width} if learner._core is None else {}) | dict(growth)
+        for row, wider in [*events.items(), (len(piece), 0)]:
+            if not self._replay(X[begin:row, :width], start + begin, int(learned[begin:row].sum())):
+                learner._columns = self._columns_at(piece, begin, learned)
+                self._singly(start + begin, start + row)
+                return start + row
+            if row < len(piece):
+                self._grow(X[row, :wider], columns, width, start + row)
+            begin, width = row + 1, wider
+        learner._columns = columns
         return stop
 
-    def _replay(self, X: Array, start: int, stop: int, learned: int) -> bool:
+    def _columns_at(self, piece: Piece, row: int, learned: Array) -> Columns:
+        """The columns after some rows of a piece."""
+        columns = self.table.known().copy()
+        columns.table({name: given.take(slice(0, row)) for name, given in piece.columns.items()}, self.where, learned[:row])
+        return columns
+
+    def _replay(self, X: Array, start: int, learned: int) -> bool:
         """Replays rows without new features; False, with nothing changed, if the learner skipped one of them."""
-        learner = self.learner
-        loses = learner.missing != "raise"
+        learner, stop = self.learner, start + len(X)
+        if not len(X):
+            return True
+        loses = learner.missing != "raise" and hasattr(learner._core, "members")  # which may transform a row to infinity
         before, seen = learner.__getstate__() if loses else None, learner.n_seen_
         step = inputs.rows_between_signals(max(X.shape[1], 1), learner._operations(X.shape[1] + 1), 1)
-        for begin in range(start, stop, step):
-            end = min(begin + step, stop)
+        begin, snapshots = start, len(self.weights)
+        while begin < stop:
+            end = min(begin + step, self._next_snapshot(begin), stop)
             weight = None if self.weight is None else self.weight[begin:end]
-            rows = X[begin - start : end - start]
-            batch = Batch(rows, self.y[begin:end], weight, self.where, begin, learner._names)
+            batch = Batch(X[begin - start : end - start], self.y[begin:end], weight, self.where, begin, learner._names)
             learner._skipped += learner._replay_block(batch, self._out(begin, end))
             heed_interrupt()
+            begin = end
+            self._keep_weights(begin)
         if before is not None and learner.n_seen_ - seen != learned:
             learner.__setstate__(before)
+            del self.weights[snapshots:], self.memory[snapshots:], self.shares[snapshots:]
             return False
         return True
 
-    def _one(self, piece: Piece, place: int, row: int) -> None:
-        """Takes one row as a loop would."""
-        x = piece.row(place)
-        slow_path.predict(self.learner, x, self.where, self._out(row, row + 1))
-        weight = None if self.weight is None else float(self.weight[row])
-        slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
+    def _grow(self, x: Array, columns: Columns, width: int, row: int) -> None:
+        """Takes an encoded row that makes the model, or makes it wider."""
+        learner = self.learner
+        question = x if learner._core is None else columns.before(x, width)
+        weight = None if self.weight is None else self.weight[row : row + 1]
+        batch = Batch(x[None, :], self.y[row : row + 1], weight, self.where, row)
+        out, resets = self._out(row, row + 1), self.resets[row : row + 1]
+        slow_path.learn_encoded(learner, question, columns.names[: len(x)], batch, out, resets)
+        self._keep_weights(row + 1)
+
+    def _singly(self, start: int, stop: int) -> None:
+        """Takes rows as a loop would."""
+        for row, x in enumerate(self.table.each(start, stop), start):
+            slow_path.predict(self.learner, x, self.where, self._out(row, row + 1))
+            weight = None if self.weight is None else float(self.weight[row])
+            slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
+            self._keep_weights(row + 1)
 
     def _out(self, start: int, stop: int) -> Outputs:
         lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]
@@ -139,22 +161,29 @@ class EncodedRun:
         every = self.options.weights_every
         return self.table.rows if every is None else (start // every + 1) * every
 
-    def _keep_weights(self) -> None:
-        if self.learner._core is not None:
-            self.weights.append(self.learner._weights)
-            self.memory.append(self.learner._memory())
+    def _keep_weights(self, done: int) -> None:
+        every, learner = self.options.weights_every, self.learner
+        if every is not None and done % every == 0 and learner._core is not None:
+            self.weights.append(learner._weights)
+            self.memory.append(learner._memory())
+            self.shares.append(list(learner._shares().values()))
 
     def _snapshots(self) -> Array:
-        """All snapshots, padded to the last one's width: a feature has weight 0 before it appears."""
+        """All snapshots of the weights with the last one's width: a feature has weight 0 before it appears."""
         learner = self.learner
-        every = self.options.weights_every
         widths = {weights.shape[-1] for weights in self.weights}
         if len(widths) > 1 and not (learner._by_feature and learner._linear):
             raise ValueError(f"{self.where}: weights_every cannot be used with rows that add features, as these do")
-        found = np.zeros((self.table.rows // (every or 1), *learner._weights.shape))
-        last = int(learner.intercept)
-        for snapshot, weights in zip(found[len(found) - len(self.weights) :], self.weights, strict=True):
+        last, width = int(learner.intercept), learner._weights.shape[-1]
+        found = np.zeros((len(self.weights), *learner._weights.shape))
+        for snapshot, weights in zip(found, self.weights, strict=True):
             features = weights.shape[-1] - last
             snapshot[..., :features] = weights[..., :features]
-            snapshot[..., snapshot.shape[-1] - last :] = weights[..., features:]
+            snapshot[..., width - last :] = weights[..., features:]
+        return self._padded(list(found))
+
+    def _padded(self, snapshots: list[Any]) -> Array:
+        """Snapshots as an array, with zeros for those before the model began."""
+        found = np.zeros((self.table.rows // (self.options.weights_every or 1), *np.shape(snapshots[0])))
+        found[len(found) - len(snapshots) :] = snapshots
         return found

@@ -25,6 +25,7 @@ from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record, Saved
 from driftline.tables import cells, inputs, missing
+from driftline.tables.cells import TypedTable
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.missing import Missing
@@ -285,6 +286,8 @@ class Learner(Model, Saved):
         if not self._encodes or isinstance(table, EncodedTable):
             return table
         if not missing.by_column(self.missing):
+            if isinstance(table, TypedTable):
+                return table if encoding.is_plain(self, table) else EncodedTable(self, table, where)
             if not isinstance(table, inputs.FrameTable) or table.names is None:
                 return table
             if (self._columns is None or table.names == self._names) and not cells.has_special(table):

@@ -15,7 +15,7 @@ from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
 from driftline.base.encoding import Entered
 from driftline.base.ticket import Ticket
-from driftline.tables import inputs, missing, unseen
+from driftline.tables import inputs, missing
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Predicts a row of any type. An unfitted learner predicts with the core that this row would create."""
-    x = unseen.averaged(x, learner._names)
     _predict(learner, encoding.enter(learner, x, where, grow=False).x, where, out)
 
 
@@ -75,20 +74,24 @@ def _ask(
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
     elif isinstance(kept, Mapping) and not learner._fits(row):
         question = _question(learner, x, entered, where)
-    asked._mark()
-    assert asked._core is not None
-    ticket: Ticket | None = asked._core.ask(question, delay, Ticket)
+    return _ticket(asked, question, kept, entered.x if question is kept else question, delay, where)
+
+
+def _ticket(learner: Learner, question: Any, kept: Any, x: Any, delay: int | None, where: str) -> Ticket:
+    """The ticket of a question to a learner that has a core, with the row that is kept to be learned."""
+    learner._mark()
+    core: Any = learner._core
+    ticket: Ticket | None = core.ask(question, delay, Ticket)
     if ticket is None:
-        _predict(asked, entered.x if question is kept else question, where, Outputs(replay.room(learner, 1)))
-        ticket = asked._core.ask(question, delay, Ticket)  # now that the core has what it needs
+        _predict(learner, x, where, Outputs(replay.room(learner, 1)))
+        ticket = core.ask(question, delay, Ticket)  # now that the core has what it needs
     if ticket is None:
-        return Ticket(kept, asked._core.mark)  # a row with a missing value
-    return ticket if question is kept else keep(asked, ticket, kept)
+        return Ticket(kept, core.mark)  # a row with a missing value
+    return ticket if question is kept else keep(learner, ticket, kept)
 
 
 def _question(learner: Learner, x: Any, entered: Entered, where: str) -> dict[Name, float]:
     """The row from which a row with new features is predicted: with averages in place of categories that are new."""
-    x = unseen.averaged(x, learner._names)
     return inputs.as_items(x if entered.cells is None else encoding.enter(learner, x, where, grow=False).x, where)
 
 
@@ -243,12 +246,20 @@ def _learn_known(learner: Learner, x: Any, y: Any, sample_weight: float | None) 
     row = encoding.known_row(learner, x, learned=True)
     if row is None:
         return False
-    core, columns = cast("Any", learner._core), cast("Columns", learner._columns)
-    learn_columns = columns.plan(learner._largest).learning(row)
+    core = cast("Any", learner._core)
+    learn_columns = _own_columns(learner).plan(learner._largest).learning(row)
     if core.learn(row, y, sample_weight) is not Status.DONE:
         return False
     learn_columns()
     return True
+
+
+def _own_columns(learner: Learner) -> Columns:
+    """The learner's columns, for learning in place."""
+    columns: Any = learner._columns
+    if columns.shared:
+        learner._columns = columns = columns.copy()
+    return columns  # type: ignore[no-any-return]
 
 
 def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> bool:
@@ -257,7 +268,7 @@ def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | No
     x = ticket.x if isinstance(ticket, Ticket) and not ticket.told else None
     if core is None or learner._columns is None or not isinstance(x, tickets.ByColumns):
         return False
-    plan = learner._columns.plan(learner._largest)
+    plan = _own_columns(learner).plan(learner._largest)
     row = plan.of_mapping(x.cells.items(), True)
     if row is None:
         return False
@@ -277,6 +288,27 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
     elif checked is not None:
         ticket = _asked_first(learner, x, entered, checked, where)
         _learn_and_grow(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
+
+
+def learn_encoded(learner: Learner, question: Array, names: list[Name], batch: Batch, out: Outputs, resets: Array) -> None:
+    """Predicts and learns an encoded row that makes the model, or has new features, inside a transaction.
+
+    Args:
+        learner: the learner.
+        question: the row as the model knows it; the row itself if there is no model yet.
+        names: the names of all features.
+        batch: the row and its label.
+        out: where the prediction goes.
+        resets: records a reset.
+    """
+    row, ticket = batch.x[0], None
+    plain = learner._core is None or learner._names is None
+    asked: Any = question if plain else dict(zip(names, question.tolist(), strict=False))
+    _predict(learner, asked if len(question) else {}, batch.where, out)
+    if learner._core is not None:
+        kept = dict(zip(names, row.tolist(), strict=True))
+        ticket = _ticket(learner, asked, kept, asked, 0, batch.where)
+    _learn_and_grow(learner, _CheckedRow(row, names, batch), None, learner.__getstate__(), ticket, resets)
 
 
 def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRow, where: str) -> Ticket | None:

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -154,7 +154,7 @@ def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, 
     x = ticket.x
     if isinstance(x, ByColumns):
         head["names"] = codec.encode_names("Ticket", list(x.cells))
-        head["cells"] = codec.spell_infinities([_plain(value) for value in x.cells.values()])
+        head["cells"] = plain_cells(x.cells.values())
         head["named"] = x.cells.named
         head["inner"] = head_of(x.ticket, f"{prefix}inner.", arrays)
     elif isinstance(x, SparseRows):
@@ -200,8 +200,7 @@ def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ti
 def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
     names = codec.decode_names(head.get("names"))
     if "cells" in head:
-        values = [_cell(value) for value in codec.read_infinities(head["cells"])]
-        row = Row(zip(names or [], values, strict=True), bool(head["named"]))
+        row = Row(zip(names or [], cells_of(head["cells"]), strict=True), bool(head["named"]))
         return ByColumns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
     numbers = arrays[f"{prefix}x"]
     if numbers.ndim != 1 or numbers.dtype not in (np.float64, np.float32):
@@ -213,6 +212,16 @@ def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
     columns = arrays[f"{prefix}columns"]
     starts = np.array([0, len(numbers)], dtype=columns.dtype)
     return SparseRows(numbers, columns, starts, codec.decode_count(head["width"], "the ticket's width"))
+
+
+def plain_cells(values: Iterable[Any]) -> Any:
+    """The values of a row by columns as plain values for JSON."""
+    return codec.spell_infinities([_plain(value) for value in values])
+
+
+def cells_of(plain: Any) -> list[Any]:
+    """Inverts :func:`plain_cells`; raises ModelFileError if a value is invalid."""
+    return [_cell(value) for value in codec.read_infinities(plain)]
 
 
 def _plain(value: Any) -> Any:

@@ -118,10 +118,11 @@ def run(
     level = FORECAST_LEVEL if steps is not None and level is None else level
     kept = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
+    words = "skip" if fields.key else arguments.words_in(fields.missing)
     request = running.Request(
         source=source,
         options=fields,
-        model=arguments.make_model(model, settings or [], task=fields.task),
+        model=arguments.make_model(model, settings or [], fields.task, words),
         settings=fields.plain() | kept,
         delay=delay,
         level=level,
@@ -272,7 +273,8 @@ def compare(
     combinations.refuse_ids(fields, "compare")
     if fields.key is not None:
         raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
-    learners = arguments.make_models(models or [DEFAULT_FIELD], settings or [], fields.task)
+    words = arguments.words_in(fields.missing)
+    learners = arguments.make_models(models or [DEFAULT_FIELD], settings or [], fields.task, words)
     with errors.reported("compare"):
         comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
     table = comparison.table()
@@ -324,7 +326,8 @@ def tune(
     fields = arguments.reading_of(reading)
     combinations.refuse_ids(fields, "tune")
     check_file("--picture", picture, PICTURES)
-    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid or []), settings or [], fields.task)
+    words = arguments.words_in(fields.missing)
+    tried, learners = tuning.learners_of(model, tuning.grid_of(model, grid or []), settings or [], fields.task, words)
     with errors.reported("tune"):
         comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
         found = tuning.Tuning(model, tried, comparison)

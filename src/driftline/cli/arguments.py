@@ -16,6 +16,7 @@ from driftline.ensembles import Classifier
 from driftline.errors import closest
 from driftline.files import Options
 from driftline.files.options import REGRESS
+from driftline.tables.missing import MEAN, Missing
 
 
 def names_in(texts: Iterable[str]) -> tuple[str, ...]:
@@ -50,10 +51,20 @@ def reading_of(typed: Mapping[str, Any]) -> Options:
         raise typer.BadParameter(str(error)) from None
 
 
-def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learner:
-    """A learner by its name, with parameters given as ``name=value``. It skips rows without a label."""
+def words_in(policies: Mapping[str, str]) -> Missing:
+    """What a missing value means, as a learner takes it: numbers become the mean by default.
+
+    >>> words_in({}), words_in({"": "zero"}), words_in({"wind": "skip"})
+    ('mean', 'zero', {'': 'mean', 'wind': 'skip'})
+    """
+    words = {"": MEAN, **policies}
+    return words if len(words) > 1 else words[""]
+
+
+def make_model(name: str, settings: Iterable[str], task: str = REGRESS, missing: Missing = MEAN) -> Learner:
+    """A learner by its name, with parameters given as ``name=value``."""
     cls = regressor(name)
-    values: dict[str, Any] = {"missing": "skip"}
+    values: dict[str, Any] = {"missing": missing}
     for setting in settings:
         key, equals, text = setting.partition("=")
         key = key.strip()
@@ -68,7 +79,7 @@ def make_model(name: str, settings: Iterable[str], task: str = REGRESS) -> Learn
     return for_task(learner, task)
 
 
-def make_models(names: Iterable[str], settings: Iterable[str], task: str) -> dict[str, Learner]:
+def make_models(names: Iterable[str], settings: Iterable[str], task: str, missing: Missing) -> dict[str, Learner]:
     """Several learners by name, with parameters given as ``model.name=value``."""
     given: dict[str, list[str]] = {name: [] for name in names_in(names)}
     for setting in settings:
@@ -76,7 +87,7 @@ def make_models(names: Iterable[str], settings: Iterable[str], task: str) -> dic
         if not dot or name not in given:
             raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(given)}, got {setting!r}")
         given[name].append(rest)
-    return {name: make_model(name, values, task) for name, values in given.items()}
+    return {name: make_model(name, values, task, missing) for name, values in given.items()}
 
 
 def for_task(learner: Learner, task: str) -> Learner:

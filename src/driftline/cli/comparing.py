@@ -122,6 +122,7 @@ def compare(source: str, options: Options, models: dict[str, Learner], *, delay:
     with Progress(rows.count, show=show) as bar, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # reported at the end
         for block in rows:
+            block.X.kept = {}  # all learners share the encoded rows
             losses.add(np.column_stack([entry.step(block) for entry in entries]))
             done += len(block)
             bar.advance(len(block), rows.share(block.consumed), lambda: standing(first.score, first.model))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.cli import checkpoint
@@ -24,9 +23,8 @@ from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.storage import model_file
 from driftline.tables import missing
-from driftline.tables.columns import Categories, Numbers
-from driftline.tables.inputs import Array
-from driftline.tables.missing import MEAN, SKIP, ZERO
+from driftline.tables.columns import Categories, Column, Numbers
+from driftline.tables.missing import MEAN, ZERO
 
 WHERE = "forecast"
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
@@ -39,14 +37,14 @@ class TrainedForecaster:
     Attributes:
         model: the forecaster.
         options: how its rows were read.
-        encoded: what is known about the columns; None if it was trained from Python.
+        read: what is known about the columns of the file; None if it was trained from Python.
         ahead: the columns known ahead; None for all.
         rows: number of rows learned.
     """
 
     model: Forecaster
     options: Options
-    encoded: dict[str, Any] | None
+    read: dict[str, Any] | None
     ahead: tuple[str, ...] | None
     rows: int
 
@@ -59,33 +57,38 @@ def load(path: Path) -> TrainedForecaster:
     if not model.n_seen_:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
-        if model._columns is not None:
+        if model._cells is not None:
             return _by_columns(model)
         if model._names is None:
             raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         names = model._names
         known = names if model.known is None else [each if each in names else names[int(str(each))] for each in model.known]
         columns = tuple(map(str, known))
-        return TrainedForecaster(model, Options(features=columns, missing={"": SKIP}), None, columns, model.n_seen_)
+        return TrainedForecaster(model, Options(features=columns), None, columns, model.n_seen_)
     kept = checkpoint.of(model, extra, path)
     options = replace(kept.options, target_needed=False)
     known = kept.settings["known"]
     if known is None:
         return TrainedForecaster(model, options, kept.known, None, kept.rows)
     ahead = (*known, *([options.time] if options.time and options.is_feature(options.time) else []))
-    policies = {name: policy for name, policy in options.missing.items() if not name or name in ahead}
     text = tuple(name for name in options.text if name in ahead)
-    wanted = replace(options, features=ahead, drop=(), text=text, missing=policies)
+    words = {name: word for name, word in options.missing.items() if not name or name in ahead}
+    wanted = replace(options, features=ahead, drop=(), text=text, missing=words)
     return TrainedForecaster(model, wanted, kept.known, ahead, kept.rows)
 
 
 def _by_columns(model: Forecaster) -> TrainedForecaster:
     """A forecaster trained on text or times from Python: it encodes the columns of a file itself."""
-    assert model._columns is not None
-    columns = model._columns.columns
+    columns = _columns(model)
     ahead = tuple(map(str, columns if model.known is None else model.known))
     text = tuple(name for name in ahead if isinstance(columns.get(name), Categories))
     return TrainedForecaster(model, Options(features=ahead, text=text), None, ahead, model.n_seen_)
+
+
+def _columns(model: Forecaster) -> dict[Any, Column]:
+    """The columns that the model of the first step has learned from, if they are more than numbers."""
+    columns = model.learners_[0]._columns
+    return {} if columns is None else columns.columns
 
 
 def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
@@ -95,18 +98,15 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
         if source is None:
             return _without_rows(trained, out, level), None
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
-        rows = Rows(source, options, known=trained.encoded)
+        rows = Rows(source, options, known=trained.read)
         try:
             _check_columns(trained, rows)
-            before, recent = rows.encoder.backwards, list(rows.encoder.recent)
-            raws, blocks = _next_blocks(trained, rows)
-            if rows.encoder.backwards > before:
+            before, recent = rows.maker.backwards, list(rows.maker.recent)
+            blocks = _next_blocks(trained, rows)
+            if rows.maker.backwards > before:
                 raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
             refuse_learned(blocks[0], recent, rows.name, THE_NEXT_ROWS)
-            if trained.model._columns is not None and trained.ahead:
-                X = pa.concat_tables([rows.encoder.as_given(raw) for raw in raws], promote_options="default")
-            else:
-                X = np.concatenate([_features(trained, block) for block in blocks])
+            X = [row for block in blocks for row in block.X.mappings()]
             columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
             warning = unlike_spacing(columns.get("time"), recent)
             ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
@@ -123,38 +123,36 @@ def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
             f"the forecaster uses columns known ahead, so it needs a file with the next rows. They are: {', '.join(known)}"
         )
         raise DataError(words, source="SOURCE")
-    X = np.tile(model._past[-1], (model.steps, 1))
     steps = np.arange(model.steps)
-    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, X, level, "SOURCE")
+    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, level, "SOURCE")
     _write(out, ".csv", columns, None)
-    return len(X)
+    return model.steps
 
 
 def _known_features(trained: TrainedForecaster) -> list[str]:
     """The columns known ahead that are features."""
-    if trained.encoded is None:
+    if trained.read is None:
         return list(trained.ahead or ())
-    used = dict.fromkeys(str(column) for column, *_ in trained.encoded["encoder"]["features"])
+    used = [str(name) for name, column in _columns(trained.model).items() if column.met]
     return [name for name in used if trained.ahead is None or name in trained.ahead]
 
 
-def _next_blocks(trained: TrainedForecaster, rows: Rows) -> tuple[list[RawBlock], list[Block]]:
-    """All rows of the file, as they are and as numbers; raises DataError if there are more than the model's steps."""
-    steps, needed, raws, blocks, count = trained.model.steps, _needed(trained, rows), [], [], 0
-    known_kind = None if trained.encoded is None else trained.encoded["types"].get(trained.options.time)
+def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
+    """All rows of the file; raises DataError if there are more than the model's steps."""
+    steps, needed, blocks, count = trained.model.steps, _needed(trained, rows), [], 0
+    known_kind = None if trained.read is None else trained.read["types"].get(trained.options.time)
     rows.start()
     while (raw := rows.next_raw()) is not None:
         _check_values(trained, rows, raw, needed)
         if known_kind is not None and trained.options.time in raw.kinds:
             check_kind(str(trained.options.time), known_kind, rows, raw)
-        blocks.append(rows.encode(raw, learn=trained.encoded is None))
-        raws.append(raw)
+        blocks.append(rows.read(raw))
         count += len(raw)
         if count > steps:
             raise DataError(f"has more rows than the {steps:,} steps that were learned", source=rows.name)
     if not count:
         raise DataError("has a header but no rows", source=rows.name)
-    return raws, blocks
+    return blocks
 
 
 def _check_columns(trained: TrainedForecaster, rows: Rows) -> None:
@@ -169,19 +167,19 @@ def _check_columns(trained: TrainedForecaster, rows: Rows) -> None:
 
 def _needed(trained: TrainedForecaster, rows: Rows) -> list[str]:
     """The columns that must be present, including the time."""
-    needed = trained.ahead if trained.ahead is not None else tuple(rows.encoder.columns)
-    return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.encoder.recent else [])])]
+    needed = trained.ahead if trained.ahead is not None else tuple(map(str, _columns(trained.model)))
+    return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.maker.recent else [])])]
 
 
 def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
     """Columns known ahead must have a value in every row, unless the run said how to fill it in."""
     for name in needed:
-        column = rows.encoder.columns.get(name)
+        column = _columns(trained.model).get(name)
         if isinstance(column, Numbers) and missing.word(trained.options.missing, name) in (MEAN, ZERO):
             continue  # --missing says what an empty cell means
         if isinstance(column, Categories) and column.missed:
             continue  # a missing text is a category of its own
-        if column is None and trained.encoded is not None and name != trained.options.time:
+        if (column is None or not column.met) and trained.read is not None and name != trained.options.time:
             continue  # it has had no value, so it makes no feature
         absent = [True]
         if name in raw.table.schema.names:
@@ -191,25 +189,10 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed:
             raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)
 
 
-def _features(trained: TrainedForecaster, block: Block) -> Array:
-    """The model's features; values not known ahead are arbitrary."""
-    width = trained.model._past.shape[1]
-    X = np.zeros((len(block), width))
-    if trained.encoded is None:
-        places = {str(name): place for place, name in enumerate(trained.model._names or ())}
-        for place, name in enumerate(block.names):
-            if name in places:
-                X[:, places[name]] = block.X[:, place]
-        return X
-    X[:, : block.X.shape[1]] = block.X[:, :width]
-    return X
-
-
 def _forecast(trained: TrainedForecaster, X: Any, level: float, source: str) -> Columns:
     model = trained.model
     try:
-        rows = model._next_rows(X, WHERE) if X.shape[1] else X
-        found = model._forecast(rows, level, WHERE)
+        found = model._forecast(X, level, WHERE)
     except ValueError as error:
         raise DataError(str(error), source=source) from error
     return {"prediction": found.predictions, "lower": found.lower, "upper": found.upper}

@@ -13,7 +13,7 @@ from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
-from driftline.files import Block, Options, Rows
+from driftline.files import Options, Rows
 from driftline.files.errors import DataError, Hint
 from driftline.files.follower import REFUSED
 from driftline.files.ids import keys_of
@@ -53,6 +53,14 @@ class Keyed(Task):
         learner: Learner = self.model.learner
         return learner
 
+    def features(self, rows: Rows) -> list[str]:
+        """The names of the features."""
+        return rows.encoder.names
+
+    def crowded(self, rows: Rows) -> dict[str, int]:
+        """Columns with more texts than the limit for own features, and the limit."""
+        return rows.encoder.crowded()
+
     @property
     def title(self) -> str:
         """The kind of the models and their number."""
@@ -67,7 +75,7 @@ class Keyed(Task):
         """Facts about each key, those that need attention first."""
         return [found for _, found in self.log.ranked(self.model.keys_)]
 
-    def take(self, block: Block) -> Columns:
+    def take(self, block: Any) -> Columns:
         """Not supported: rows need their keys, which only :meth:`take_raw` sees."""
         raise NotImplementedError
 
@@ -91,12 +99,16 @@ class Keyed(Task):
         self.log.add(run.slots, informed, run.predictions, run.alarms, block.start)
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1
-        columns = {**beginning(block), "key": np.array(keys, dtype=object), "prediction": run.predictions}
+        columns = {
+            **beginning(block),  # type: ignore[arg-type]
+            "key": np.array(keys, dtype=object),
+            "prediction": run.predictions,
+        }
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
         return columns | {"alarm": alarms}, block.zone
 
-    def _check_new_features(self, block: Block, rows: Rows) -> None:
+    def _check_new_features(self, block: Any, rows: Rows) -> None:
         """Raises DataError for a new feature: the first row fixes the features of models of fixed size."""
         for row, width in block.growth:
             if block.start + row > 0:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.cli.scoring import make_given_score
 from driftline.cli.tasks import Columns, Task
@@ -15,11 +16,9 @@ from driftline.evaluate.baselines import BaselinesById, LastAndMean
 from driftline.evaluate.scores import Predicted
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED
+from driftline.files.follower import REFUSED, REFUSED_GAP, refused_gap
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
 from driftline.files.raw import RawBlock
-from driftline.tables.inputs import Array
-from driftline.tables.unseen import Row
 
 
 class Matching(Task):
@@ -53,9 +52,9 @@ class Matching(Task):
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
         """Predicts the rows that have features, and learns the labels, in file order or time order."""
         found = identified(raw, rows)
-        block, numbers = found.block, iter(range(len(found.block)))
-        there = dict(zip(found.places.tolist(), numbers, strict=True))
-        widths = _widths(block)
+        block = found.block
+        there = {number: at for at, number in enumerate(found.places.tolist())}
+        features = each_row(self.learner, block.X, 0, len(block)) if len(block) else iter(())
         times = None
         if self.labels is not None and len(block):
             times, self.labels.kind = in_order(raw, block, str(rows.options.time))
@@ -63,24 +62,26 @@ class Matching(Task):
         for number, (key, label) in enumerate(zip(found.ids, found.labels.tolist(), strict=True)):
             place = raw.place(number)
             at = there.get(number)
+            x = None if at is None else next(features)
             if at is None or (key in self.model and not math.isnan(label)):
                 self._learn(key, label, place)
                 continue
             if times is not None:
                 self._advance(float(times[at]), place)
-            answers.append((number, at, key, *self._ask(key, block.X[at, : widths[at]], block.row(at, widths[at]), place)))
+            answers.append((number, at, key, *self._ask(key, x, place)))
             if not math.isnan(label):
                 self._learn(key, label, place)
         self._settle()
         return self._columns(answers, raw, block), block.zone
 
-    def _ask(self, key: str, x: Array, named: Row, place: str) -> tuple[float, ...]:
+    def _ask(self, key: str, x: Any, place: str) -> tuple[float, ...]:
         if key in self.model:
             raise DataError(f"the id {key!r} belongs to an earlier row that waits for its label", place=place)
-        learner = self.learner
-        known = len(x) > 0 and learner._core is not None and learner.n_features_in_ == len(x)
+        gap = refused_gap(self.learner, x)
+        if gap is not None:
+            raise DataError(REFUSED_GAP, place=place, column=gap)
         try:
-            ticket = self.model._ask(key, x if known else named, "predict_one")
+            ticket = self.model._ask(key, x, "predict_one")
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
         self._baselines.ask(key)
@@ -168,11 +169,3 @@ class Matching(Task):
 def _words(error: Exception) -> str:
     """The message, without the method name that the user did not type."""
     return str(error).removeprefix("Pending.predict_one: ").removeprefix("Pending.learn_one: ")
-
-
-def _widths(block: Block) -> list[int]:
-    """The number of features at each row."""
-    widths = [0] * len(block)
-    for first, last, width in block.spans():
-        widths[first:last] = [width] * (last - first)
-    return widths

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.keyed import encodes_itself
@@ -21,7 +22,7 @@ from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
-from driftline.files.encoder import Block
+from driftline.files.block import Block
 from driftline.files.errors import no_column
 from driftline.files.ids import identified, keys_of
 from driftline.files.opening import JSON_LINES
@@ -30,7 +31,6 @@ from driftline.fleet import Fleet
 from driftline.storage import model_file
 from driftline.tables.columns import Categories
 from driftline.tables.inputs import Array
-from driftline.tables.missing import SKIP
 
 THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"
 SEVERAL_ROWS = "some keys have several rows; each is predicted as the next row of its key, which only the first one is"
@@ -46,7 +46,6 @@ class TrainedModel:
         known: what is known about the columns; None if it was trained from Python.
         delay: how many rows late the label of the first row is; None to follow from the last label told.
         in_order: whether each row follows the one before; rows with ids do not.
-        by_columns: whether the model encodes columns itself.
     """
 
     model: Learner | Fleet
@@ -54,14 +53,6 @@ class TrainedModel:
     known: dict[str, Any] | None
     delay: int | None = None
     in_order: bool = True
-    by_columns: bool = False
-
-    @property
-    def width(self) -> int:
-        """Number of features that it knows."""
-        if isinstance(self.model, Fleet):
-            return len(self.known["encoder"]["features"]) if self.known is not None else 0
-        return self.model.n_features_in_
 
 
 def load(path: Path, key: str | None = None) -> TrainedModel:
@@ -84,23 +75,21 @@ def load(path: Path, key: str | None = None) -> TrainedModel:
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
-        if model._columns is not None:
-            return _by_columns(model, in_order)
-        names = None if model._names is None else tuple(map(str, model._names))
-        return TrainedModel(model, Options(features=names, missing={"": SKIP}), None, in_order=in_order)
+        return TrainedModel(model, _options(model), None, in_order=in_order)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
     delay = kept.settings["delay"] if in_order else None
     return TrainedModel(model, replace(kept.options, target_needed=False), kept.known, delay, in_order)
 
 
-def _by_columns(model: Learner, in_order: bool) -> TrainedModel:
-    """A model trained on text and times from Python: it encodes the columns of a file itself."""
-    assert model._columns is not None
+def _options(model: Learner) -> Options:
+    """How to read rows for a model that was trained from Python."""
+    if model._columns is None or not model._columns.named:
+        names = None if model._names is None or model._columns is not None else tuple(map(str, model._names))
+        return Options(features=names)
     columns = model._columns.columns
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
-    options = Options(features=tuple(map(str, columns)), text=tuple(texts))
-    return TrainedModel(model, options, None, in_order=in_order, by_columns=True)
+    return Options(features=tuple(map(str, columns)), text=tuple(texts))
 
 
 def _fleet(fleet: Fleet, key: str | None, path: Path) -> TrainedModel:
@@ -111,7 +100,7 @@ def _fleet(fleet: Fleet, key: str | None, path: Path) -> TrainedModel:
     if not names:
         raise ModelFileError(f"{path}: the fleet has no column names; use it from Python")
     options = Options(features=tuple(map(str, names)), text=tuple(map(str, texts)), key=key)
-    return TrainedModel(fleet, options, None, in_order=False, by_columns=True)
+    return TrainedModel(fleet, options, None, in_order=False)
 
 
 def predict(
@@ -175,7 +164,7 @@ class Predictor:
         self.trained, self.rows, self.level = trained, rows, level
         self.count = 0
         self._delay = trained.delay
-        self._recent = list(rows.encoder.recent)  # the times of the last rows learned
+        self._recent = list(rows.maker.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
         self._check_columns()
 
@@ -183,9 +172,17 @@ class Predictor:
         """If the file has a header, it must name every column that the model learned from."""
         names = self.rows.columns()
         if self.rows.reader.opened.format != JSON_LINES:
-            for name in self.rows.encoder.columns:
+            for name in self._columns():
                 if name not in names:
                     raise no_column(name, names, self.rows.name, "which the model learned from")
+
+    def _columns(self) -> list[str]:
+        """The columns that the model learned from."""
+        model = self.trained.model
+        if isinstance(model, Fleet):
+            return list(self.rows.encoder.columns)
+        columns = None if model._columns is None or not model._columns.named else model._columns.columns
+        return [str(name) for name in columns or model._names or ()]
 
     def take(self, raw: RawBlock) -> tuple[Columns, str | None]:
         """Predicts some rows; returns the columns to write, and the zone of their times."""
@@ -201,17 +198,16 @@ class Predictor:
         """The rows as numbers, and the columns that come before the predictions."""
         trained, time = self.trained, str(self.trained.options.time)
         if trained.options.id is not None:
-            found = identified(raw, self.rows, learn=False)
+            found = identified(raw, self.rows)
             columns = beginning(found.block) | {"row": raw.start + found.places}
             columns["id"] = np.array(found.ids, dtype=object)[found.places]
             return found.block, columns
-        if not trained.in_order or not self._recent:
-            block = self.rows.encode(raw, learn=self.trained.known is None)
-            return block, beginning(block)
-        if trained.known is not None and time in raw.kinds:
+        follows = trained.in_order and bool(self._recent)
+        if follows and trained.known is not None and time in raw.kinds:
             check_kind(time, trained.known["types"][time], self.rows, raw)
-        block = self.rows.encode(raw, learn=self.trained.known is None)
-        refuse_learned(block, self._recent, self.rows.name, THE_NEXT_ROWS)
+        block = self.rows.read(raw)
+        if follows:
+            refuse_learned(block, self._recent, self.rows.name, THE_NEXT_ROWS)
         return block, beginning(block)
 
     def _predicted(self, block: Block, raw: RawBlock) -> Columns:
@@ -219,36 +215,49 @@ class Predictor:
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
-            if self.trained.by_columns:
+            if self.trained.known is None:
                 return _by_key(model, _as_learned(model, keys), self._given(raw), self.level, keys)
-            X = self.rows.encoder.as_given(raw) if encodes_itself(model, self.rows) else self._matrix(block)
+            X = self.rows.encoder.as_given(raw) if encodes_itself(model, self.rows) else self._matrix(raw)
             return _by_key(model, keys, X, self.level, keys)
-        if self.trained.by_columns:
-            return self._one_by_one(model, raw.table.to_pylist(), block)
-        X, names = self._matrix(block), [*(model._names or ())]
-        rows: list[Any] = list(X) if self.trained.width else [dict(zip(names, row, strict=True)) for row in X.tolist()]
-        if self.trained.known is not None and len(block.names) > self.trained.width:  # from rows whose labels are late
-            rows = [block.row(place, len(block.names)) for place in range(len(block))]
-        return self._one_by_one(model, rows, block)
+        self._check_width(model, block)
+        if not len(block) or model._looks_back or not self.trained.in_order:
+            return self._one_by_one(model, block, len(block))
+        try:
+            said = model.predict(block.X)
+        except ValueError:  # explained with its place
+            return self._one_by_one(model, block, len(block))
+        found = self._one_by_one(model, block, 0 if self.count else 1)
+        if self.level is not None:
+            gap = np.full(len(block) - len(found["lower"]), np.nan)
+            found |= {name: np.append(found[name], gap) for name in ("lower", "upper")}
+        return found | {"prediction": as_written(said)}
+
+    def _check_width(self, model: Learner, block: Block) -> None:
+        """Raises DataError if the rows of a model without names have another number of columns."""
+        if model._encodes and (model._names is None or (model._columns is not None and not model._columns.named)):
+            known = model.n_features_in_ if model._columns is None else len(model._columns.columns)
+            if block.X.columns != known or not block.X.is_numeric:
+                raise DataError(f"the rows have {block.X.columns} columns of numbers, the model learned from {known}")
 
     def _given(self, raw: RawBlock) -> pa.Table:
         """The columns that the model learned from, as they are; a column without a value so far is empty."""
+        self.rows.encode(raw)
         found = self.rows.encoder.as_given(raw)
         there, names = set(found.column_names), self.trained.options.features or ()
         return pa.table({name: found.column(name) if name in there else pa.nulls(len(raw)) for name in names})
 
-    def _matrix(self, block: Block) -> Array:
-        """The features that the model knows."""
-        trained, places = self.trained, _places(self.trained, block)
-        X = np.ascontiguousarray(block.X[:, places])
-        if X.shape[1] < trained.width or (trained.known is None and block.X.shape[1] != trained.width):
-            raise DataError(f"the rows have {block.X.shape[1]} columns of numbers, the model learned from {trained.width}")
-        return X
+    def _matrix(self, raw: RawBlock) -> Array:
+        """The features that the models of a fleet know."""
+        assert self.trained.known is not None
+        X = self.rows.encode(raw, learn=False).X
+        return np.ascontiguousarray(X[:, : len(self.trained.known["encoder"]["features"])])
 
-    def _one_by_one(self, model: Learner, rows: list[Any], block: Block) -> Columns:
-        """Predicts rows in order, each one row further ahead than the one before, or rows with ids."""
+    def _one_by_one(self, model: Learner, block: Block, count: int) -> Columns:
+        """Predicts the first rows in order, each one row further ahead than the one before, or rows with ids."""
         in_order, classes = self.trained.in_order, model._estimator_type == "classifier"
-        said, ends = np.empty(len(rows), dtype=object if classes else np.float64), np.full((2, len(rows)), np.nan)
+        said, ends = np.empty(count, dtype=object if classes else np.float64), np.full((2, count), np.nan)
+        rows = each_row(model, block.X, 0, count) if model._names is not None else iter(block.X.block(0, count))
+        place = 0
         try:
             for place, row in enumerate(rows):
                 number, delay = self.count + place, self._delay
@@ -295,13 +304,6 @@ def further_ahead(model: Learner, delay: int, *, bounded: bool) -> str | None:
         return None
     words = f"{rows} have no intervals, because the target may have drifted by then"
     return f"{words}. For intervals further ahead use driftline run --steps{added} and driftline forecast"
-
-
-def _places(trained: TrainedModel, block: Block) -> Any:
-    """Indices of the model's features among the block's."""
-    if trained.known is None and trained.options.features is not None:
-        return [block.names.index(name) for name in trained.options.features if name in block.names]
-    return slice(0, trained.width)
 
 
 def _as_learned(fleet: Fleet, keys: list[str]) -> list[Any]:

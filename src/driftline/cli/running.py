@@ -148,9 +148,10 @@ class FileRun:
         if request.steps is None:
             return Following(request.model if kept is None else kept.model, request.delay, request.level, log)
         self._check_known()
-        model = Forecaster(request.model, request.steps) if kept is None else kept.model
-        known = None if request.known is None else [*request.known, request.options.time or ""]
-        return Forecasting(model, self.rows.encoder, known, request.level, log)
+        time = [] if request.options.time is None else [request.options.time]
+        known = None if request.known is None else list(dict.fromkeys([*request.known, *time]))
+        model = Forecaster(request.model, request.steps, known) if kept is None else kept.model
+        return Forecasting(model, request.level, log)
 
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
         request, history = self.request, self.request.report is not None
@@ -315,7 +316,7 @@ class FileRun:
         return RunResult(
             source=self.rows.name,
             task=self.task,
-            names=self.rows.names,
+            names=self.task.features(self.rows),
             rows=self.done,
             resumed_at=self.resumed_at,
             refed=self.rows.refed,
@@ -326,7 +327,7 @@ class FileRun:
             seconds=perf_counter() - self.began,
             reading=self.rows.seconds,
             learning=self.learning,
-            backwards=self.rows.encoder.backwards,
-            unused_time=self.rows.encoder.dated() if self.request.report and not self.request.options.time else None,
-            crowded=self.rows.encoder.crowded(),
+            backwards=self.rows.maker.backwards,
+            unused_time=self.rows.maker.dated if self.request.report and not self.request.options.time else None,
+            crowded=self.task.crowded(self.rows),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from driftline.base.run import Run
 from driftline.base.stability import concerns
 from driftline.cli.scoring import make_score
 from driftline.delayed import Forecaster
-from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.scores import Predicted, Score
-from driftline.files import Block, Encoder, Follower, Rows
-from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED, joined
+from driftline.files import Block, Follower, Rows
+from driftline.files.follower import REFUSED, refused
 from driftline.files.raw import RawBlock
 from driftline.report import RunLog
 from driftline.report.clock import InUTC
@@ -26,6 +23,7 @@ from driftline.report.page import write_page
 from driftline.tables.inputs import Array
 
 Columns = dict[str, Array]
+_FORECAST = ("prediction", "lower", "upper")
 
 
 class Task(ABC):
@@ -72,9 +70,18 @@ class Task(ABC):
         """Processes the rows of a block; returns the columns to write. Raises DataError if a row is refused."""
 
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
-        """Processes rows that are not encoded; returns the columns to write, and the zone of their times."""
-        block = rows.encode(raw)
+        """Processes rows as they are read; returns the columns to write, and the zone of their times."""
+        block = rows.read(raw)
         return self.take(block), block.zone
+
+    def features(self, rows: Rows) -> list[str]:
+        """The names of the model's features."""
+        return [str(name) for name in self.learner._names or ()]
+
+    def crowded(self, rows: Rows) -> dict[str, int]:
+        """Columns with more texts than the limit for own features, and the limit."""
+        columns = self.learner._columns
+        return {} if columns is None else columns.crowded()
 
     def finish(self) -> bool:
         """Called after the last row; returns whether there was more to learn."""
@@ -96,7 +103,7 @@ class Task(ABC):
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores a state; the model has been restored already."""
 
-    def _tell_report(self, run: Run, X: Array, y: Array, block: Block, times: Array | None) -> None:
+    def _tell_report(self, run: Run, X: Any, y: Array, block: Any, times: Array | None) -> None:
         if self.run_log is not None:
             moments = times if times is None or block.zone is None else InUTC(times)
             self.run_log.add(run, X if X.shape[1] else None, y, times=moments, model=self.learner)
@@ -117,14 +124,11 @@ class Following(Task):
 
     def take(self, block: Block) -> Columns:
         """Predicts and learns the rows."""
-        runs: list[Run] = []
         watched = self.run_log is not None and self.learner._by_feature  # there are weights to show
-        every = self.run_log.weights_every if self.run_log is not None and watched else None
-        for stretch in self.follower.stretches(block, every):
-            self._tell_report(stretch.run, stretch.X, stretch.y, block, stretch.times)
-            runs.append(stretch.run)
-        run = joined(runs)
+        every = self.run_log.weights_every(len(block)) if self.run_log is not None and watched else None
+        run = self.follower.step(block, every)
         assert block.y is not None
+        self._tell_report(run, block.X, block.y, block, block.times)
         self.score.add(run, block.y)
         columns = {**beginning(block), "prediction": run.predictions}
         if run.lower is not None and run.upper is not None:
@@ -146,23 +150,14 @@ class Forecasting(Task):
 
     Args:
         model: the forecaster.
-        encoder: makes the features, and knows each feature's column.
-        known: the columns known ahead; None for all.
         level: coverage of the intervals.
         run_log: follows the first step.
     """
 
-    def __init__(
-        self,
-        model: Forecaster,
-        encoder: Encoder,
-        known: Sequence[str] | None,
-        level: float | None,
-        run_log: RunLog | None,
-    ) -> None:
+    def __init__(self, model: Forecaster, level: float | None, run_log: RunLog | None) -> None:
         self.scores = [make_score(step, level) for step in range(model.steps)]
         super().__init__(model, self.scores[0], run_log)
-        self.encoder, self.known, self.level = encoder, known, level
+        self.level = level
 
     @property
     def learner(self) -> Learner:
@@ -187,39 +182,21 @@ class Forecasting(Task):
     def take(self, block: Block) -> Columns:
         """Forecasts and learns the rows."""
         assert block.y is not None
-        parts, early = [], np.zeros(len(self.scores), dtype=int)
-        for first, last, width in block.spans():
-            X, y = np.ascontiguousarray(block.X[first:last, :width]), block.y[first:last]
-            run = self._learn(X, y, block, first)
-            assert run.lower is not None
-            assert run.upper is not None
-            predicted, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
-            one = Run(predicted[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
-            self._tell_report(one, X, y, block, None if block.times is None else block.times[first:last])
-            parts.append((run.predictions, run.lower, run.upper))
-            early += run.uninformed
-        columns = beginning(block)
-        by_step = zip(*(np.concatenate(values).T for values in zip(*parts, strict=True)), strict=True)
-        for step, (score, (predicted, lower, upper)) in enumerate(zip(self.scores, by_step, strict=True)):
-            columns |= {f"prediction_{step + 1}": predicted, f"lower_{step + 1}": lower, f"upper_{step + 1}": upper}
-            score.add(Predicted(predicted, lower, upper), block.y, early=int(early[step]))
-        return columns
-
-    def _learn(self, X: Array, y: Array, block: Block, first: int) -> ForecastRun:
-        names: list[Any] = block.names[: X.shape[1]]
-        model: Forecaster = self.model
-        if len(names) != len(model._names or ()):
-            model._grow(names, self._known(len(names)))
         try:
-            return model._learn(X, y, names, self.level, "Forecaster", block.start + first, block.averages)
+            run = self.model._learn(block.X, block.y, self.level, "Forecaster", block.start)
         except REFUSED as error:
-            raise DataError(str(error), place=f"from {block.place(first)} on", row=block.start + first) from error
-
-    def _known(self, width: int) -> list[str] | None:
-        if self.known is None:
-            return None
-        features = zip(self.encoder.features[:width], self.encoder.names, strict=False)
-        return [name for (column, _), name in features if column in self.known]
+            raise refused(self.learner, block, error) from error
+        assert run.lower is not None
+        assert run.upper is not None
+        predicted, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
+        one = Run(predicted[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
+        self._tell_report(one, block.X, block.y, block, block.times)
+        columns = beginning(block)
+        for step, score in enumerate(self.scores):
+            found = [values[:, step] for values in (run.predictions, run.lower, run.upper)]
+            columns |= {f"{name}_{step + 1}": values for name, values in zip(_FORECAST, found, strict=True)}
+            score.add(Predicted(*found), block.y, early=int(run.uninformed[step]))
+        return columns
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The sums of each step."""

@@ -18,6 +18,7 @@ from driftline.evaluate.grid import Params, settings_of
 from driftline.evaluate.sweep import Sweep
 from driftline.evaluate.tables import Cell, Table
 from driftline.files.options import CLASSIFY, REGRESS
+from driftline.tables.missing import MEAN, Missing
 
 AUTO = "auto"
 MOST = 500  # settings
@@ -62,10 +63,10 @@ def grid_of(name: str, typed: Iterable[str]) -> dict[str, list[Any]]:
 
 
 def learners_of(
-    name: str, grid: dict[str, list[Any]], settings: list[str], task: str = REGRESS
+    name: str, grid: dict[str, list[Any]], settings: list[str], task: str = REGRESS, missing: Missing = MEAN
 ) -> tuple[list[Params], dict[str, Learner]]:
     """The settings of a grid that the learner accepts, and a learner for each by its name; and Auto."""
-    base = make_model(name, settings)
+    base = make_model(name, settings, missing=missing)
     found: list[Params] = []
     learners: dict[str, Learner] = {}
     refused = ""
@@ -82,7 +83,7 @@ def learners_of(
     if len(learners) > MOST:
         raise typer.BadParameter(f"--grid: {len(learners):,} settings are more than {MOST}; try fewer values")
     if name != AUTO:
-        learners[AUTO] = make_model(AUTO, [], task=task)
+        learners[AUTO] = make_model(AUTO, [], task, missing)
     return found, learners
 
 

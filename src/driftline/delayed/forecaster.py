@@ -14,20 +14,18 @@ from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.base.rules import whole
 from driftline.delayed import given, record
-from driftline.delayed.forecast import Forecast, ForecastRun, joined
+from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
-from driftline.delayed.stepper import Stepper, array_of, row_for
+from driftline.delayed.stepper import Stepper, is_whole, whole_rows
 from driftline.delayed.undo import Undo
 from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
-from driftline.tables import inputs, missing
-from driftline.tables.cells import Given
-from driftline.tables.encoder import Columns, spans
-from driftline.tables.inputs import Array, Name
+from driftline.tables import inputs
+from driftline.tables.cells import Row, TypedTable
+from driftline.tables.inputs import Array, Name, Table
 from driftline.tables.missing import SKIP
-from driftline.tables.unseen import Averages
 
 _STEPS = whole(1, 10_000)
 
@@ -68,8 +66,8 @@ class Forecaster(model_file.Saved):
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
         self._names: list[Name] | None = None
-        self._columns: Columns | None = None  # once one held text or times
-        self._known_columns: list[Name] | None = None  # those of them that are known ahead; None for all
+        self._cells: list[Row] | None = None  # the last rows by columns, once one held text or times
+        self._known_columns: list[Name] | None = None  # the columns that are known ahead then; None for all
         self._steppers = [Stepper(learner.clone(), delay) for delay in range(self._steps)]
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
         self._rows = 0
@@ -89,7 +87,7 @@ class Forecaster(model_file.Saved):
     @property
     def known(self) -> list[Name] | None:
         """The features that are known ahead, or the columns if some hold text or times; None for all."""
-        return self._known.given if self._columns is None else self._known_columns
+        return self._known.given if self._cells is None else self._known_columns
 
     @property
     def n_seen_(self) -> int:
@@ -111,9 +109,9 @@ class Forecaster(model_file.Saved):
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
         with self._guard.undo(self._undo, only=True):
-            columns = given.by_columns(x, self._columns is not None, where)
-            if columns is not None:
-                learn = partial(self._learn_columns, columns, label, None, where, start=None)
+            table = given.by_columns(x, self._cells is not None, where)
+            if table is not None:
+                learn = partial(self._learn_columns, table, label, None, where, start=None)
             else:
                 names, row = self._row(x, where)
                 learn = partial(self._learn_rows, row[None, :], label, names, None, where, start=None)
@@ -128,84 +126,42 @@ class Forecaster(model_file.Saved):
             y: (T,) labels.
             level: also return intervals at this level.
         """
-        where = "Forecaster.run"
+        return self._learn(X, y, level, "Forecaster.run", 0)
+
+    def _learn(self, X: Any, y: Any, level: float | None, where: str, start: int) -> ForecastRun:
+        """Forecasts and learns rows; an error changes nothing."""
         with self._guard.undo(self._undo, only=True):
-            columns = given.by_columns(X, self._columns is not None, where)
-            if columns is not None:
-                labels = inputs.as_vector(y, next(iter(columns.values())).rows, where, "y")
-                run = self._learn_columns(columns, labels, level, where, start=0)
+            table = given.by_columns(X, self._cells is not None, where)
+            if table is not None:
+                labels = inputs.as_vector(y, table.rows, where, "y")
+                run = self._learn_columns(table, labels, level, where, start)
             else:
                 names, rows = self._table(X, where)
                 labels = inputs.as_vector(y, len(rows), where, "y")
-                run = self._learn_rows(rows, labels, names, level, where, start=0)
+                run = self._learn_rows(rows, labels, names, level, where, start)
             self._undo.forget()
         return run
 
-    def _learn_columns(
-        self, rows: dict[Name, Given], y: Array, level: float | None, where: str, start: int | None
-    ) -> ForecastRun:
-        """Encodes and learns rows, in stretches that end where a row brings a new feature."""
-        if self._columns is not None:
-            columns, known_columns = self._columns.copy(), self._known_columns
-        else:
-            columns, known_columns = given.begin(self._names or [], self._known.given, list(rows), where)
+    def _learn_columns(self, table: TypedTable, y: Array, level: float | None, where: str, start: int | None) -> ForecastRun:
+        """Learns rows by columns, which the model of each step encodes."""
         if self._rows and self._names is None:
-            raise ValueError(given.other_names(where, None, list(rows)))
-        lost = given.lost_rows(self._learner, rows, where, start)
-        learned = ~lost & (np.abs(y) <= self._learner._door.largest)
-        X, growth = columns.table(given.in_order(columns, rows, where), where, learned)
-        columns.note_averages()
-        X[lost], y = np.nan, np.where(lost, np.nan, y)
-        self._columns, self._known_columns, parts = columns, known_columns, []
-        for first, last, width in spans(growth, self._past.shape[1], len(X)):
-            names, known = columns.names[:width], columns.features_of(known_columns)
-            self._grow_alone(names, None if known is None else [name for name in known if name in names])
-            begin = None if start is None else start + first
-            piece = X[first:last, :width], y[first:last]
-            parts.append(self._learn_rows(*piece, names, level, where, begin, columns.averages))
-        columns.settle(set.intersection(*(set(model._names or ()) for model in self.learners_)))
-        return joined(parts)
-
-    def _grow(self, names: list[Name], known: Sequence[Name] | None) -> None:
-        """Adds features after the others, with 0 for the rows so far; ``known`` are all features that are known ahead."""
-        with self._guard.undo(self._undo, only=True):
-            self._grow_alone(names, known)
-            self._undo.forget()
-
-    def _grow_alone(self, names: list[Name], known: Sequence[Name] | None) -> None:
-        self._past = np.pad(self._past, ((0, 0), (0, len(names) - self._past.shape[1])))
-        self._names, self._known = names, Known(known)
-        self._known.check(len(names), names, "Forecaster")
-        self._ready = [None] * self._steps
-
-    def _learn(
-        self,
-        rows: Array,
-        y: Array,
-        names: list[Name] | None,
-        level: float | None,
-        where: str,
-        start: int | None,
-        averages: Averages | None = None,
-    ) -> ForecastRun:
-        """Forecasts and learns rows whose features and names match the earlier ones; an error changes nothing."""
-        with self._guard.undo(self._undo, only=True):
-            run = self._learn_rows(rows, y, names, level, where, start, averages)
-            self._undo.forget()
+            raise ValueError(given.other_names(where, None, list(table.given)))
+        cells, known = self._cells, self._known_columns
+        if cells is None:
+            cells = [given.of_numbers(row, self._names or []) for row in self._past] if self._rows else []
+            known = given.known_columns(self._known.given, table, where)
+        names = given.names_of(self._names if self._rows else None, table, where)
+        given.refuse(self._learner, table, y, where, start)
+        rows = given.Rows(cells, table, names, known, where)
+        self._cells, self._known_columns = cells, known
+        run = self._steps_over(rows, y, level, where, start)
+        self._names, self._cells = names, rows.last(self._steps)
         return run
 
     def _learn_rows(
-        self,
-        rows: Array,
-        y: Array,
-        names: list[Name] | None,
-        level: float | None,
-        where: str,
-        start: int | None,
-        averages: Averages | None = None,
+        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
     ) -> ForecastRun:
-        if level is not None:
-            levels.as_level(level, where)
+        """Learns rows of numbers."""
         self._known.check(rows.shape[1], names, where)
         door = self._learner._door
         whole = door.whole_rows(rows) & (np.abs(y) <= door.largest)
@@ -213,35 +169,42 @@ class Forecaster(model_file.Saved):
             bad = int(whole.argmin())
             door.refuse_row(rows[bad], y[bad], where, None if start is None else start + bad, names)
         past = self._past if self._rows else np.empty((0, rows.shape[1]))
-        rows = np.where(np.abs(rows) <= door.largest, rows, np.nan)
-        everything, first = np.concatenate([past, rows]), len(past)
+        everything = np.concatenate([past, np.where(np.abs(rows) <= door.largest, rows, np.nan)])
+        run = self._steps_over(Numbers(self._known, everything, len(past), names, where), y, level, where, start)
+        self._names, self._past = names, everything[-self._steps :].copy()
+        return run
+
+    def _steps_over(
+        self, rows: Numbers | given.Rows, y: Array, level: float | None, where: str, start: int | None
+    ) -> ForecastRun:
+        """Forecasts and learns rows at every step."""
+        if level is not None:
+            levels.as_level(level, where)
+        count = len(y)
 
         def step(number: int) -> tuple[Array, Array, int]:
-            stepper = self._steppers[number]
-            seen = self._known.seen(everything, first, number + 1)
-            begin = max(0, number + 1 - self._rows) if self._known.leaves_out(rows.shape[1]) else 0  # rows without an origin
-            informed = begin + _first_informed(stepper, seen[begin:], y[begin:])
-            said, ends = np.full(len(rows), np.nan), np.full((2, len(rows)), np.nan)
-            out = stepper.table(
-                seen[begin:], y[begin:], where, averages=averages,
-                level=level, names=names, start=None if start is None else start + begin,
-            )  # fmt: skip
-            said[begin:] = out.predictions
-            if out.lower is not None:
-                ends[:, begin:] = out.lower, out.upper
+            stepper, seen = self._steppers[number], rows.seen(number + 1)
+            begin = min(max(0, number + 1 - self._rows), count) if rows.leaves_out else 0  # rows without an origin
+            said, ends, informed = np.full(count, np.nan), np.full((2, count), np.nan), count
+            if begin < count:
+                informed = begin + _first_informed(stepper, seen[begin:], y[begin:])
+                out = stepper.table(
+                    rows.table(seen[begin:]), y[begin:], where, level=level, start=None if start is None else start + begin
+                )
+                said[begin:] = out.predictions
+                if out.lower is not None:
+                    ends[:, begin:] = out.lower, out.upper
             early = slice(0, max(0, number - self._rows))  # rows that were due before the stream began
             said[early], ends[:, early] = np.nan, np.nan
             return said, ends, informed
 
         numbers = range(self._steps)
-        results = in_parallel(step, self._steps) if len(rows) > 1 else [step(number) for number in numbers]
-        self._names = names
-        self._past = everything[-self._steps :].copy()
-        self._rows += len(rows)
+        results = in_parallel(step, self._steps) if count > 1 else [step(number) for number in numbers]
+        self._rows += count
         self._ready = [None] * self._steps
         predictions = np.column_stack([said for said, *_ in results])
         lower, upper = (np.column_stack([ends[end] for _, ends, *_ in results]) for end in (0, 1))
-        uninformed = np.minimum([informed for *_, informed in results], len(rows))
+        uninformed = np.minimum([informed for *_, informed in results], count)
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
         if level is None:
@@ -259,24 +222,20 @@ class Forecaster(model_file.Saved):
                 of rows is enough.
             level: the level of the intervals.
         """
-        where = "Forecaster.forecast"
+        return self._forecast(X_next, level, "Forecaster.forecast")
+
+    def _forecast(self, X_next: Any, level: float, where: str) -> Forecast:
         with self._guard.claim(only=True):
             return self._forecast_rows(self._next_rows(X_next, where), level, where)
 
-    def _forecast(self, rows: Array, level: float, where: str) -> Forecast:
-        """Forecasts rows in which the features that are not known ahead are already filled in."""
-        with self._guard.claim(only=True):
-            return self._forecast_rows(rows, level, where)
-
-    def _forecast_rows(self, rows: Array, level: float, where: str) -> Forecast:
+    def _forecast_rows(self, rows: Any, level: float, where: str) -> Forecast:
         place = levels.as_level(level, where)
         if len(rows) > self._steps:
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
 
         def step(number: int) -> tuple[float, float, float]:
-            model = self._current(number, where)
-            averages = None if self._columns is None else self._columns.averages
-            ticket = model.ask(row_for(model, rows[number], self._names, averages), number)
+            row = rows[number]
+            ticket = self._current(number, where).ask(row if len(row) else {}, number)
             return (ticket.prediction, *ticket.ends(place))
 
         predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T
@@ -292,14 +251,14 @@ class Forecaster(model_file.Saved):
             self._ready[number] = ready
         return ready
 
-    def _next_rows(self, X_next: Any, where: str) -> Array:
+    def _next_rows(self, X_next: Any, where: str) -> Any:
         if not self._rows:
             raise not_fitted(f"{where}: the forecaster has seen no row")
+        if self._cells is not None:
+            return given.next_rows(self.learners_[0], self._cells[-1], self._names or [], self._known_columns, X_next, where)
         self._known.refuse_missing(self._past[-1], self._names, where)
         if isinstance(X_next, int | np.integer):
             return self._known.of_count(int(X_next), self._past[-1], where)
-        if self._columns is not None:
-            return given.next_rows(self._columns, self._known, self._known_columns, X_next, self._past[-1], where)
         return self._known.next_rows(X_next, self._names, self._past[-1], where)
 
     # Rows.
@@ -346,7 +305,7 @@ class Forecaster(model_file.Saved):
                 "steps": self._steps,
                 "known": self._known.given,
                 "names": self._names,
-                "columns": None if self._columns is None else self._columns.state(),
+                "cells": self._cells,
                 "known_columns": self._known_columns,
                 "models": [stepper.learner.__getstate__() for stepper in self._steppers],
                 "waiting": [list(stepper.waiting) for stepper in self._steppers],
@@ -373,10 +332,8 @@ class Forecaster(model_file.Saved):
         self._names, self._rows = state["names"], state["rows"]
         self._past = state["past"]
         self._known = Known(state["known"])
-        columns = state["columns"]
-        self._columns = None if columns is None else Columns.restored(columns, self._names, SKIP)
-        self._known_columns = state["known_columns"]
-        if self._rows:
+        self._cells, self._known_columns = state["cells"], state["known_columns"]
+        if self._rows and self._cells is None:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
 
@@ -395,16 +352,41 @@ class Forecaster(model_file.Saved):
         return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
 
 
-def _first_informed(stepper: Stepper, rows: Array, y: Array) -> int:
+class Numbers:
+    """Rows of numbers as the steps see them.
+
+    Args:
+        known: the features that are known ahead.
+        everything: earlier rows, then the rows.
+        first: the number of earlier rows.
+        names: the features.
+        where: the caller's name, for messages.
+    """
+
+    def __init__(self, known: Known, everything: Array, first: int, names: list[Name] | None, where: str) -> None:
+        self._known, self._everything, self._first, self._names, self._where = known, everything, first, names, where
+        self.leaves_out = known.leaves_out(everything.shape[1])
+
+    def seen(self, step: int) -> Array:
+        """The rows as seen ``step`` rows earlier."""
+        return self._known.seen(self._everything, self._first, step)
+
+    def table(self, seen: Any) -> Any:
+        """Rows as a stepper takes them."""
+        width = seen.shape[1]
+        return Table(seen, len(seen), width, self._names, self._where) if width else seen
+
+
+def _first_informed(stepper: Stepper, rows: Any, y: Array) -> int:
     """The index of the first row that a step's model predicts after it has learned a label."""
     model, waiting = stepper.learner, stepper.waiting
     if model.n_seen_:
         return 0
     door = model._door
     learned = np.abs(np.append([label for _, label in waiting], y)) <= door.largest
-    if not missing.by_column(model.missing):  # which learns rows with missing features
-        whole = [door.is_whole(array_of(model, ticket)) for ticket, _ in waiting]
-        learned &= np.append(whole, door.whole_rows(rows)).astype(bool)
+    if model.missing == SKIP:  # otherwise rows with missing features are learned, or have been refused
+        whole = [is_whole(model, ticket) for ticket, _ in waiting]
+        learned &= np.append(whole, whole_rows(model, rows)).astype(bool)
     if not learned.any():
         return len(rows)
     return min(max(int(learned.argmax()) + stepper.delay + 1 - len(waiting), 0), len(rows))

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.rules import COUNT
 from driftline.delayed.known import Known, is_featureless
 from driftline.tables import cells, inputs, kinds, missing
-from driftline.tables.cells import Given
-from driftline.tables.encoder import Columns
+from driftline.tables.cells import Given, Row, TypedTable
+from driftline.tables.columns import Categories, Numbers
 from driftline.tables.inputs import Array, FrameTable, Name
-from driftline.tables.missing import FILLS, RAISE, SKIP
+from driftline.tables.missing import FILLS, RAISE
 
 
 def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:
@@ -28,67 +29,21 @@ def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:
     return f"{where}: the feature names differ from those of the first row: {'; '.join(parts)}"
 
 
-def begin(
-    features: Sequence[Name], known: Sequence[Any] | None, names: list[Name], where: str
-) -> tuple[Columns, list[Name] | None]:
-    """The columns of rows that hold text or times, and those that are known ahead; None for all.
-
-    Args:
-        features: the features of the rows so far, which were numbers.
-        known: columns that are known ahead, by name or place; None for all.
-        names: the columns of the rows.
-        where: the caller's name, for messages.
-    """
-    columns = Columns(SKIP)  # missing numbers reach the models, which fill them in
-    columns.know_numbers(features)
-    places = Known(known)
-    places.check(len(names), names, where)
-    return columns, places.named(names)
-
-
-def in_order(columns: Columns, given: Mapping[Name, Given], where: str) -> Mapping[Name, Given]:
-    """Rows with the columns in the order of the first row; raises ValueError if they have others."""
-    known = list(columns.columns)
-    if known and set(known) != set(given):
-        raise ValueError(other_names(where, known, list(given)))
-    return {name: given[name] for name in known or given}
-
-
-def next_rows(columns: Columns, known: Known, named: Sequence[Name] | None, X_next: Any, last: Array, where: str) -> Array:
-    """The next rows as numbers: the values of the columns known ahead, and the last row's values for the others."""
-    wanted = list(columns.columns) if named is None else named
-    if not wanted:
-        return known.filled(np.zeros((len(X_next), len(last))), last, columns.names, where)
-    if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
-        parts = [cells.of_row(cells.of_mapping(inputs.named(x), where)) for x in X_next]
-    else:
-        table = inputs.as_table(X_next, where)
-        if table.names is None:
-            raise ValueError(f"{where}: X_next must be a frame or a list of mappings: earlier rows held text or times")
-        parts = [cells.of_table(table, 0, table.rows, where)] if table.rows else []
-    blocks = [np.empty((0, len(last)))]
-    for number, part in enumerate(parts):
-        for name in wanted:
-            if name not in part or cells.missing_in(part[name]).any():
-                row = f"row {number} of X_next" if len(parts) > 1 else "X_next"
-                raise ValueError(f"{where}: {row} has no value for {name!r}, which must be known ahead")
-        blocks.append(columns.copy().table({name: part[name] for name in wanted}, where, None)[0])
-    return known.filled(np.concatenate(blocks), last, columns.names, where)
-
-
-def by_columns(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
+def by_columns(x: Any, encoded: bool, where: str) -> TypedTable | None:
     """A row or a table by columns; None if it should be read as numbers.
 
     Args:
-        x: a mapping or a frame, or anything else.
-        encoded: whether earlier rows had columns of text or times.
+        x: a mapping or a table, or anything else.
+        encoded: whether earlier rows came by columns.
         where: the caller's name, for messages.
     """
     given = inputs.named(x)
+    if isinstance(given, TypedTable):
+        return given
     if isinstance(given, Mapping):
         if not encoded and not any(map(kinds.is_special, given.values())):
             return None
-        return cells.of_row(cells.of_mapping(given, where))
+        return _one_row(cells.of_mapping(given, where))
     if is_featureless(x) and not encoded:
         return None
     if not (hasattr(type(x), "columns") or hasattr(type(x), "column_names")):
@@ -98,20 +53,138 @@ def by_columns(x: Any, encoded: bool, where: str) -> dict[Name, Given] | None:
     table = inputs.as_table(x, where)
     if not isinstance(table, FrameTable) or not table.rows or not (encoded or cells.has_special(table)):
         return None
-    return cells.of_table(table, 0, table.rows, where)
+    return TypedTable(cells.of_table(table, 0, table.rows, where), table.rows, begins=None)
 
 
-def lost_rows(learner: Learner, given: Mapping[Name, Given], where: str, start: int | None) -> Array:
-    """The rows that are left out because a value is missing; raises ValueError for the first that the learner refuses."""
-    lost = np.zeros(next(iter(given.values())).rows, dtype=bool)
+def _one_row(row: Row) -> TypedTable:
+    found = cells.joined([row], {name: Given(None, np.empty(0)) for name in row})
+    assert found is not None
+    return TypedTable(found, 1)
+
+
+def of_numbers(row: Array, names: Sequence[Name]) -> Row:
+    """A row of numbers by columns."""
+    return Row((name, None if value != value else value) for name, value in zip(names, row.tolist(), strict=True))
+
+
+def known_columns(known: Sequence[Any] | None, table: TypedTable, where: str) -> list[Name] | None:
+    """The columns that are known ahead, by name; None for all. A file's columns may come later."""
+    if table.open or known is None:
+        return None if known is None else list(known)
+    places = Known(known)
+    places.check(table.columns, table.names, where)
+    return places.named(table.names)
+
+
+def names_of(known: list[Name] | None, table: TypedTable, where: str) -> list[Name]:
+    """The columns so far; raises ValueError if a table has others, unless it comes from a file."""
+    if known is None:
+        return list(table.given)
+    if not table.open and set(known) != set(table.given):
+        raise ValueError(other_names(where, known, list(table.given)))
+    return [*known, *(name for name in table.given if name not in set(known))]
+
+
+class Rows:
+    """Rows by columns as the steps see them.
+
+    Args:
+        past: earlier rows.
+        table: the rows.
+        names: all columns.
+        known: those that are known ahead; None for all.
+        where: the caller's name, for messages.
+    """
+
+    def __init__(
+        self, past: list[Row], table: TypedTable, names: list[Name], known: Sequence[Name] | None, where: str
+    ) -> None:
+        self._past, self._limit, self._begins, self._rows = past, table.limit, table.begins, table.rows
+        absent = Given(None, np.empty(table.rows))
+        self._given = {name: table.given.get(name, absent) for name in names}
+        self._shifted = [] if known is None else [name for name in names if name not in known]
+        self.leaves_out = bool(self._shifted)
+        found = cells.joined(past, {name: self._given[name] for name in self._shifted})
+        if found is None:
+            raise ValueError(f"{where}: a column holds other values than before")
+        self._all = found
+
+    def seen(self, step: int) -> TypedTable:
+        """The rows as seen ``step`` rows earlier, with old values for the columns not known ahead."""
+        origins = np.maximum(np.arange(self._rows) + len(self._past) - step, 0)
+        found = {**self._given, **{name: given.take(origins) for name, given in self._all.items()}}
+        begins = {name: min(begin + step * (name in self._all), self._rows) for name, begin in self._begins.items()}
+        return TypedTable(found, self._rows, self._limit, begins)
+
+    def table(self, seen: Any) -> Any:
+        """Rows as a stepper takes them."""
+        return seen
+
+    def last(self, count: int) -> list[Row]:
+        """The last rows."""
+        new = range(max(self._rows - count, 0), self._rows)
+        return [*self._past, *(cells.row_of(self._given, place, True) for place in new)][-count:]
+
+
+def refuse(learner: Learner, table: TypedTable, y: Array, where: str, start: int | None) -> None:
+    """Raises ValueError for the first value or label that the learner refuses; a file's rows are refused by place."""
+    if table.open:
+        return
     refused: list[tuple[int, Name]] = []
-    for name, values in given.items():
-        word, absent = missing.word(learner.missing, name), cells.missing_in(values)
-        if word not in FILLS:
-            lost |= absent
-            refused += [(int(absent.argmax()), name)] if word == RAISE and absent.any() else []
+    for name, values in table.given.items():
+        absent = cells.missing_in(values)
+        if missing.word(learner.missing, name) == RAISE and absent.any():
+            refused.append((int(absent.argmax()), name))
     if refused:
         row, name = min(refused, key=itemgetter(0))
         place = "" if start is None else f"row {start + row}, "
         learner._door.refuse_value(np.nan, where, "x", f"{place}feature {name!r}")
-    return lost
+    bad = ~(np.abs(y) <= learner._door.largest)
+    if bad.any() and not missing.skips_labels(learner.missing):
+        row = int(bad.argmax())
+        learner._door.refuse_bad_label(y[row], where, "" if start is None else f" in row {start + row}")
+
+
+def next_rows(
+    learner: Learner, last: Row, names: list[Name], known: Sequence[Name] | None, X_next: Any, where: str
+) -> list[Row]:
+    """The next rows: the values of the columns known ahead, and the last row's values for the others."""
+    columns = {} if learner._columns is None else learner._columns.columns
+    wanted = [name for name in names if (known is None or name in known) and name in columns]
+    for name in names:
+        lacks = name not in wanted and last.get(name) is None and name in columns
+        if lacks and missing.word(learner.missing, name) not in FILLS:
+            raise ValueError(
+                f"{where}: the last row has no value for the feature {name!r}, which is not known ahead; "
+                "learn a row that has it first"
+            )
+    if isinstance(X_next, int | np.integer):
+        if wanted:
+            raise ValueError(f"{where}: X_next must hold the features that are known ahead, got {X_next}")
+        return [last] * int(COUNT.require(where, "X_next", X_next))
+    if not wanted:
+        return [last] * len(X_next)
+    found = []
+    for number, row in enumerate(_rows_of(X_next, where)):
+        for name in wanted:
+            if row.get(name) is None and not _may_lack(learner, name):
+                raise ValueError(f"{where}: row {number} of X_next has no value for {name!r}, which must be known ahead")
+        found.append(Row({**last, **{name: row.get(name) for name in wanted}}))
+    return found
+
+
+def _rows_of(X_next: Any, where: str) -> list[Row]:
+    if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
+        return [cells.of_mapping(inputs.named(x), where) for x in X_next]
+    table = inputs.as_table(X_next, where)
+    if table.names is None:
+        raise ValueError(f"{where}: X_next must be a frame or a list of mappings: earlier rows held text or times")
+    columns = cells.of_table(table, 0, table.rows, where)
+    return [cells.row_of(columns, place, True) for place in range(table.rows)]
+
+
+def _may_lack(learner: Learner, name: Name) -> bool:
+    """Whether a column known ahead may have no value: a number that is filled in, or a text that was missing before."""
+    column: Any = None if learner._columns is None else learner._columns.columns.get(name)
+    filled = isinstance(column, Numbers) and missing.word(learner.missing, name) in FILLS
+    return filled or (isinstance(column, Categories) and column.missed)

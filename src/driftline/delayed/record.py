@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from driftline.base import ticket as tickets_
 from driftline.base.learner import of_record
 from driftline.delayed import packed
 from driftline.delayed.stepper import Stepper
 from driftline.errors import ModelFileError
 from driftline.storage import codec
 from driftline.storage.model_file import Record
-from driftline.tables.encoder import Columns
+from driftline.tables.cells import Row
 from driftline.tables.inputs import Array
-from driftline.tables.missing import SKIP
 
 if TYPE_CHECKING:
     from driftline.delayed.forecaster import Forecaster
@@ -27,13 +27,14 @@ def of(forecaster: Forecaster) -> Record:
     head = {
         "learner": codec.encode_model("Forecaster", forecaster._learner),
         "steps": forecaster._steps,
-        "known": codec.encode_known(forecaster._known.named(forecaster._names)),
+        "known": codec.encode_known(forecaster.known if forecaster._cells else forecaster._known.named(forecaster._names)),
         "names": codec.encode_names("Forecaster", forecaster._names),
         "rows": forecaster._rows,
     }
-    if forecaster._columns is not None:
-        codec.encode_names("Forecaster", [*forecaster._columns.columns])
-        head["columns"], head["known_columns"] = forecaster._columns.state(), forecaster._known_columns
+    if forecaster._cells is not None:
+        names = forecaster._names or []
+        head["cells"] = [tickets_.plain_cells([row.get(name) for name in names]) for row in forecaster._cells]
+        head["known_columns"] = forecaster._known_columns
     arrays: dict[str, Array] = {"past": forecaster._past}
     heads = [[kept.head, tickets] for kept, (tickets, _) in zip(inner, waiting, strict=True)]
     arrays["models"] = packed.text_of(heads)
@@ -48,15 +49,17 @@ def fill(forecaster: Forecaster, kept: Record) -> None:
     """Restores a new forecaster from a record; raises ModelFileError if it is invalid."""
     head, arrays = kept.head, dict(kept.arrays)
     forecaster._names = codec.decode_names(head["names"])  # type: ignore[assignment]
-    if "columns" in head:
-        forecaster._columns = Columns.restored(head["columns"], forecaster._names, SKIP)
+    if "cells" in head:
+        names = forecaster._names or []
+        rows = [tickets_.cells_of(row) for row in head["cells"]]
+        forecaster._cells = [Row(zip(names, row, strict=True)) for row in rows]
         forecaster._known_columns = head["known_columns"]
     forecaster._rows = codec.decode_count(head["rows"], "the number of rows")
     forecaster._past = arrays["past"]
     models = packed.of_text(arrays["models"])
     if len(models) != forecaster._steps or forecaster._past.ndim != 2 or np.isinf(forecaster._past).any():
         raise ModelFileError("the steps do not agree with the models")
-    if forecaster._rows:
+    if forecaster._rows and forecaster._cells is None:
         forecaster._known.check(forecaster._past.shape[1], forecaster._names, "Forecaster")
     for number, (inner, tickets) in enumerate(models):
         prefix = f"{number}.model."

@@ -12,13 +12,14 @@ import numpy as np
 from driftline._core import LateRows, Outputs, SparseRows, Status, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
+from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
-from driftline.base.ticket import Ticket
+from driftline.base.ticket import ByColumns, Ticket
 from driftline.delayed import packed
+from driftline.delayed.encoded_steps import EncodedSteps, is_lost
 from driftline.errors import ModelFileError
-from driftline.tables import missing, unseen
-from driftline.tables.inputs import Array, Name
-from driftline.tables.unseen import Averages
+from driftline.tables import missing
+from driftline.tables.inputs import Array, Name, Table
 
 if TYPE_CHECKING:
     from driftline.base.native import NativeCore
@@ -36,12 +37,13 @@ class Stepper:
     Attributes:
         waiting: the rows that wait for their labels, in order: each one's ticket, and the label that it will be told.
         at: the row that was asked or told last, counted from the first row of the call; negative for one of an earlier call.
+        told: how many rows the last native call learned or skipped.
     """
 
     def __init__(self, learner: Any, delay: int = 0, waiting: Iterable[tuple[Any, Any]] = ()) -> None:
         self.learner, self.delay = learner, delay
         self.waiting: deque[tuple[Any, Any]] = deque(waiting)
-        self.at = 0
+        self.at = self.told = 0
 
     def rows(
         self, rows: Iterable[Any], labels: Iterable[Any], level: float | None = None, first: int = 0
@@ -75,40 +77,39 @@ class Stepper:
 
     def table(
         self,
-        x: Array,
+        x: Any,
         y: Array,
         where: str | None = None,
         *,
         level: float | None = None,
-        names: list[Name] | None = None,
         start: int | None = 0,
-        averages: Averages | None = None,
     ) -> Outputs:
-        """Takes the rows of a table of numbers: natively if the learner can, otherwise one by one.
+        """Takes the rows of a table: natively if the learner can, otherwise one by one.
 
         Args:
-            x: (rows, features).
+            x: (rows, features) numbers, or a table that the learner's columns may encode.
             y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
             where: the caller's name, for messages; None for the learner's own methods.
             level: coverage of the intervals; None for no intervals.
-            names: feature names. Rows are taken one by one until the learner has learned a row with all of them.
             start: the number of the first row, for messages.
-            averages: what stands for categories that the learner does not know; see :class:`driftline.tables.unseen.Row`.
         """
-        lower, upper = (None, None) if level is None else np.empty((2, len(x)))
+        table = self.learner._as_table(x, where or "Stepper") if isinstance(x, Table) else None
+        if isinstance(table, EncodedTable):
+            x = table
+        elif table is not None:
+            x = np.concatenate([np.asarray(rows, dtype=np.float64) for _, rows in table.blocks()])
+        names = table.names if table is not None else None if x.shape[1] else []
+        count = table.rows if table is not None else len(x)
+        lower, upper = (None, None) if level is None else np.empty((2, count))
         place = None if level is None else levels.as_level(level, where or "Stepper")
-        out = Outputs(np.empty(len(x)), lower=lower, upper=upper, level=place)
-        begin, new = 0, self.learner._core is None
+        out, new = Outputs(np.empty(count), lower=lower, upper=upper, level=place), self.learner._core is None
         try:
-            while begin < len(x):
-                if self._take_natively(x[begin:], y[begin:], out.part(begin, len(x)), names, where, start, begin):
-                    break
-                end = min(begin + self.delay + 1, len(x)) if lacks(self.learner, names) else len(x)
-                rows = (row_for(self.learner, row, names, averages) for row in x[begin:end])
-                out.predictions[begin:end], ends = self.rows(rows, y[begin:end].tolist(), level, begin)
+            if isinstance(x, EncodedTable):
+                EncodedSteps(self, x, y, out, level, where, start).run()
+            elif not self._take_natively(x, y, out, names, where, start):
+                out.predictions[:], ends = self.rows((row if len(row) else {} for row in x), y.tolist(), level)
                 if lower is not None and upper is not None:
-                    lower[begin:end], upper[begin:end] = np.transpose(ends)
-                begin = end
+                    lower[:], upper[:] = np.reshape(ends, (-1, 2)).T
         except BaseException:
             if new and not self.learner.n_seen_:
                 self.learner._forget()  # its next row may have other features
@@ -127,7 +128,7 @@ class Stepper:
             self._tell_oldest()
 
     def _take_natively(
-        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
+        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None
     ) -> bool:
         """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
         learner: Learner = self.learner
@@ -136,9 +137,9 @@ class Stepper:
                 learner._meet(_first_whole(learner, x, y), names)
             learner._mark()
             one = len(x) == 1 and x.size and np.isfinite(x).all()
-            if one or lacks(learner, names) or not self._is_native():
+            if one or not self._is_native():
                 return False
-            self._natively(x, y, out, names, where, start, first)
+            self._natively(x, y, out, names, where, start, 0)
         return True
 
     def _is_native(self) -> bool:
@@ -169,6 +170,7 @@ class Stepper:
                 learner._serve(status, Batch(x[row:], y[row:], None, name, number, names))
         finally:
             learner._skipped += rows.skipped
+            self.told = rows.told
             labels = y[rows.told : rows.asked].tolist()
             self.waiting = deque(zip(rows.tickets(x, core.mark, Ticket), labels, strict=True))
 
@@ -194,21 +196,19 @@ class Stepper:
         return bool(self.learner._estimator_type == "classifier")
 
 
-def lacks(learner: Learner, names: list[Name] | None) -> bool:
-    """Whether a learner that knows some of the features does not know all of them."""
-    return names is not None and learner._core is not None and learner._core.features < len(names)
+def is_whole(learner: Learner, ticket: Ticket) -> bool:
+    """Whether a row that waits lacks no value."""
+    if isinstance(ticket.x, ByColumns):
+        return not is_lost(learner, ticket.x.cells)
+    return learner._door.is_whole(array_of(learner, ticket))
 
 
-def row_for(learner: Learner, row: Array, names: list[Name] | None, averages: Averages | None = None) -> Any:
-    """A row as ``learner.ask`` takes it: by names if it may bring new features or has missing values to be filled in."""
-    if not len(row):
-        return {}
-    if names is None or not (missing.by_column(learner.missing) or lacks(learner, names)):
-        return row
-    width = len(row)
-    if learner._core is not None:  # a category that the row lacks stays new to the model
-        width = max(learner._core.features, int(np.append(np.flatnonzero(row) + 1, 0).max()))
-    return unseen.Row(zip(names[:width], row[:width].tolist(), strict=True), averages or {})
+def whole_rows(learner: Learner, rows: Any) -> Array:
+    """Which rows lack no value."""
+    table = learner._as_table(rows, "") if isinstance(rows, Table) else None
+    if isinstance(table, EncodedTable):
+        return table.whole_rows()
+    return learner._door.whole_rows(np.asarray(rows))
 
 
 def array_of(learner: Learner, ticket: Ticket) -> Array:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.delayed import Forecaster, Pending
@@ -98,7 +97,7 @@ class LearnerDriver(Driver):
         self.learned = 0
 
     def _take(self, block: Block) -> list[Taken]:
-        if not self.native or block.mappings or (self.delay and not self._takes_table(block)):
+        if not self.native or block.mappings or (self.delay and inputs.is_sparse(block.X)):
             predicted = self._loop(block)
         else:
             predicted = self._run_late(block) if self.delay else self._run(block)
@@ -111,17 +110,12 @@ class LearnerDriver(Driver):
         run = self.learner.run(block.X, block.y, level=self.level)
         return Predicted(self._read(run.predictions), run.lower, run.upper)
 
-    def _takes_table(self, block: Block) -> bool:
-        """Whether the learner can take all rows at once with late labels."""
-        return not inputs.is_sparse(block.X) and not isinstance(self.learner._as_table(block.X, self.where), EncodedTable)
-
     def _run_late(self, block: Block) -> Predicted:
         learner: Learner = self.learner
         table = learner._as_table(block.X, self.where)
         learner._check_table(table, self.where)
-        rows = np.concatenate([rows for _, rows in table.blocks()])
         labels = inputs.as_vector(block.y, len(block), self.where, "y")
-        out = self.stepper.table(rows, labels, self.where, level=self.level, names=table.names, start=block.start)
+        out = self.stepper.table(table, labels, self.where, level=self.level, start=block.start)
         return Predicted(out.predictions, out.lower, out.upper)
 
     def _loop(self, block: Block) -> Predicted:

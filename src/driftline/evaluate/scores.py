@@ -112,8 +112,9 @@ class GroupSums(Resumable):
             np.add.at(self._room[:, place], groups, column)
 
     def totals(self, groups: Array | None = None) -> Array:
-        """The sums over some groups, or all, whatever their order."""
-        sums: Array = np.sort(self.sums if groups is None else self.sums[groups], axis=0).sum(axis=0)
+        """The sums over some groups, or all, whatever their order; groups without a row have none."""
+        chosen = self.sums if groups is None else self.sums[groups[groups < self._groups]]
+        sums: Array = np.sort(chosen, axis=0).sum(axis=0)
         return sums
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from driftline.base.rules import COUNT
 from driftline.tables import cells, inputs, kinds
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import Array, Name, Table
 
 ARRAY_ROWS = 65_536  # rows of an array to replay at once
 STREAM_ROWS = 16_384  # rows to draw from a stream at once
@@ -46,8 +46,8 @@ class Block:
 
     @cached_property
     def _special(self) -> Any:
-        """The table, if it is a frame with columns of text or times."""
-        table = inputs.as_table(self.X, "evaluate") if is_frame(self.X) else None
+        """The table, if it has columns of text or times."""
+        table = inputs.as_table(self.X, "evaluate") if is_frame(self.X) or isinstance(self.X, Table) else None
         return table if table is not None and cells.has_special(table) else None
 
     def rows(self, as_mappings: bool) -> list[Any]:
@@ -55,7 +55,8 @@ class Block:
         if self.mappings:
             return list(self.X)
         if self._special is not None:
-            return list(self._special.frame.iter_rows(named=True))
+            typed = isinstance(self._special, cells.TypedTable)
+            return self._special.mappings() if typed else list(self._special.frame.iter_rows(named=True))
         if inputs.is_sparse(self.X) and not as_mappings:
             return [self.X[row] for row in range(len(self))]
         values, names = self.table
@@ -152,7 +153,7 @@ def as_arrays(pair: Any, where: str) -> Pair:
     X, y = pair
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         X = list(X)
-    elif not isinstance(X, np.ndarray) and not is_frame(X):
+    elif not isinstance(X, (np.ndarray, Table)) and not is_frame(X):
         X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -167,7 +168,7 @@ def as_arrays(pair: Any, where: str) -> Pair:
 
 def is_frame(X: Any) -> bool:
     """Whether this is a pandas, polars or Arrow frame."""
-    return hasattr(X, "columns") or hasattr(X, "column_names")
+    return not isinstance(X, Table) and (hasattr(X, "columns") or hasattr(X, "column_names"))
 
 
 def cut(X: Any, start: int, stop: int) -> Any:

@@ -16,7 +16,7 @@ from driftline.evaluate.metrics import Metric, OfBaseline
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
-from driftline.tables.inputs import Array
+from driftline.tables.inputs import Array, Table
 
 
 class StepDriver(Driver):
@@ -37,25 +37,25 @@ class StepDriver(Driver):
 
     def _take(self, block: Block) -> list[Taken]:
         y = inputs.as_vector(block.y, len(block), self.where, "y")
-        names, rows = self._rows(block)
-        run: ForecastRun = self.learner._learn(rows, y, names, self.level, self.where, block.start)
+        run: ForecastRun = self.learner._learn(self._rows(block), y, self.level, self.where, block.start)
         before, self._lost = self._lost, np.append(self._lost, block.lost())[-self.learner.steps :]
         return [
             Taken(_at_step(run, step), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
             for step in range(self.learner.steps)
         ]
 
-    def _rows(self, block: Block) -> tuple[list[Any] | None, Array]:
+    def _rows(self, block: Block) -> Any:
         forecaster: Forecaster = self.learner
         if not block.mappings:
-            return forecaster._table(block.X, self.where)
+            return block.X
         names = forecaster._names or list(inputs.as_items(block.X[0], self.where))
         rows = [inputs.as_items(x, self.where) for x in block.X]
         for row in rows:
             forecaster._check_width(len(row), list(row), self.where)
             if row.keys() != set(names):
                 raise ValueError(f"{self.where}: the feature names differ from the first row's")
-        return names, np.array([[row[name] for name in names] for row in rows])
+        values = np.array([[row[name] for name in names] for row in rows])
+        return Table(values, len(rows), len(names), list(names), self.where)
 
 
 def _lost(block: Block, before: Array, step: int) -> Array:

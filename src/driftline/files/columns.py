@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from driftline.files.buffers import to_numpy
+from driftline.tables import kinds
 from driftline.tables.calendar import MISSING
+from driftline.tables.cells import Given
 from driftline.tables.columns import Texts
 from driftline.tables.inputs import Array
 
@@ -74,3 +76,16 @@ def as_coded(values: Any) -> Texts:
     """A column of text as codes and distinct values."""
     coded = as_texts(values).dictionary_encode()
     return Texts(to_numpy(coded.indices, np.int32, -1), coded.dictionary.to_pylist())
+
+
+def as_given(values: Any, kind: str | None) -> Given:
+    """A column as learners take it; ``kind`` is None if it has had no value so far."""
+    kind = None if kind is None else kind.partition(" ")[0]
+    absent = pa.types.is_null(values.type)
+    if kind is None:
+        return Given(None, np.empty(len(values)))
+    if kind == kinds.TEXT:
+        return Given(kind, as_coded(pa.nulls(len(values), pa.string()) if absent else values))
+    if kind in (kinds.NUMBER, kinds.TRUTH):
+        return Given(kinds.NUMBER, np.full(len(values), np.nan) if absent else as_numbers(values))
+    return Given(kind, np.full(len(values), MISSING) if absent else as_moments(values))

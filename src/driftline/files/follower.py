@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
+from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed.stepper import Stepper
-from driftline.files.encoder import Block
+from driftline.files.block import Block
 from driftline.files.errors import DataError
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables import missing
+from driftline.tables.inputs import Array
+from driftline.tables.missing import RAISE
 
 REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it refuses
+REFUSED_GAP = "the value is missing, which --missing raise refuses"
 ALIGNED = 4096  # a multiple of every distance between snapshots
-
-
-class Stretch(NamedTuple):
-    """Rows of a block with the same features, and their run."""
-
-    X: Array
-    y: Array
-    times: Array | None
-    run: Run
-    zone: str | None = None
 
 
 class Follower:
     """Predicts each row, then learns the row whose label has arrived, by its ticket.
 
-    The learner should have ``missing="skip"``, so that rows without a label are predicted but not learned. It grows by a
-    feature when it learns the first row with that feature.
+    The learner's ``missing`` should not be "raise", so that rows without a label are predicted but not learned.
 
     Args:
         model: the learner.
@@ -48,61 +41,28 @@ class Follower:
         self.classes = model._estimator_type == "classifier"
         self.stepper = Stepper(model, delay)
 
-    def step(self, block: Block) -> Run:
-        """Predicts and learns the rows of a block."""
-        return joined([stretch.run for stretch in self.stretches(block)])
-
-    def stretches(self, block: Block, weights_every: Callable[[int], int] | None = None) -> Iterator[Stretch]:
-        """Predicts and learns the rows of a block; yields a stretch for each span of rows with the same features.
+    def step(self, block: Block, weights_every: int | None = None) -> Run:
+        """Predicts and learns the rows of a block, all at once if the learner can, otherwise singly.
 
         A row that the learner refuses raises a DataError that names its place; the rows before it are learned.
-
-        Args:
-            block: the rows.
-            weights_every: maps a number of rows to the distance between weight snapshots; None for no snapshots.
         """
         if block.y is None:
             raise ValueError("Follower: the block has no labels")
-        for begin, last, width in block.spans():
-            while begin < last:  # a few rows at a time until the learner knows all features, then the rest
-                as_table = self._takes_tables(block.names[:width])
-                size = last - begin if as_table or not width else min(1 + self.delay, last - begin)
-                row = block.start + begin
-                if weights_every is not None and row & -row < ALIGNED:
-                    size = min(size, max(row & -row, 1))  # ends at a row that allows a larger distance between snapshots
-                end = begin + size
-                X, y = block.X[begin:end, :width], block.y[begin:end]
-                every = None if weights_every is None else weights_every(size)
-                run = self._follow(X, y, block, begin, every, as_table)
-                yield Stretch(X, y, None if block.times is None else block.times[begin:end], run, block.zone)
-                begin = end
-
-    def _knows(self, names: list[str]) -> bool:
-        """Whether these are the learner's features, in its order, so that rows can be arrays."""
-        model = self.model
-        return model._core is not None and model._core.features == len(names) > 0 and model._names in (None, names)
-
-    def _takes_tables(self, names: list[str]) -> bool:
-        """Whether the learner can take rows as a table: it knows their features, or is about to learn its first row."""
-        return self._knows(names) or (bool(names) and not self.delay and self.model._core is None)
-
-    def _follow(self, X: Array, y: Array, block: Block, begin: int, every: int | None, as_table: bool) -> Run:
-        """Takes all rows at once if the learner can, otherwise singly; takes a snapshot every ``every`` rows."""
-        if as_table and not self.delay:
-            names: list[Name] = list(block.names[: X.shape[1]])
-            table = Table(np.ascontiguousarray(X), len(X), len(names), names, "Follower")
+        if not self.delay:
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
-                return self.model.run(table, y, level=self.level, weights_every=every)
-        runs: list[Run] = []
+                return self.model.run(block.X, block.y, level=self.level, weights_every=weights_every)
+            return self._take(block, 0, len(block))
+        every, runs = weights_every or len(block), []
         weights, memory, shares = [], [], []
-        for start in range(0, len(y), every or len(y)):
-            piece = slice(start, start + (every or len(y)))
-            runs.append(self._take(X[piece], y[piece], block, begin + start))
-            if len(runs[-1]) == every and self.model._core is not None:
+        for begin in range(0, len(block), every):
+            end = min(begin + every, len(block))
+            runs.append(self._take(block, begin, end))
+            if end - begin == weights_every and self.model._core is not None:
                 weights.append(self.model._weights)
                 memory.append(self.model._memory())
                 shares.append(list(self.model._shares().values()))
-        whole = every is not None and len(weights) == len(y) // every and len({len(each) for each in weights}) == 1
+        steady = len({len(each) for each in weights}) == 1
+        whole = weights_every is not None and steady and len(weights) == len(block) // every
         return replace(
             joined(runs),
             weights=np.array(weights) if whole else None,
@@ -112,21 +72,27 @@ class Follower:
             weights_every=every if whole else None,
         )
 
-    def _take(self, X: Array, y: Array, block: Block, begin: int) -> Run:
-        """Takes rows as a table if labels are late and the learner knows all features; otherwise singly."""
-        skipped, names, stepper = self.model.n_skipped_, block.names[: X.shape[1]], self.stepper
+    def _take(self, block: Block, begin: int, end: int) -> Run:
+        """Takes rows as a table if labels are late, otherwise singly."""
+        skipped, stepper = self.model.n_skipped_, self.stepper
+        y: Any = None if block.y is None else block.y[begin:end]
         try:
-            if self.delay and not self.classes and self._knows(names):
-                out = stepper.table(np.ascontiguousarray(X), y, level=self.level, start=None)
+            if self.delay and not self.classes:
+                out = stepper.table(block.X[begin:end], y, level=self.level, start=None)
                 return _run(y, out.predictions, out.lower, out.upper, skipped=self.model.n_skipped_ - skipped)
-            rows = (x if self._knows(names) else block.row(row, len(names)) for row, x in enumerate(X, begin))
-            predicted, ends = stepper.rows(rows, y.tolist(), self.level)
+            predicted, ends = stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.level)
         except REFUSED as error:
-            row = begin + stepper.at
-            place = block.place(row) if row >= 0 else f"row {block.start + row:,}"
-            raise DataError(str(error), place=place, row=block.start + row) from error
+            raise self._refused(block, begin + stepper.at, error) from error
         answers = as_objects(predicted) if self.classes else np.array(predicted, dtype=np.float64)
         return _run(y, answers, *np.array(ends, dtype=np.float64).T, skipped=self.model.n_skipped_ - skipped)
+
+    def _refused(self, block: Block, row: int, error: Exception) -> DataError:
+        """The error for a row that the learner refused."""
+        if row < 0:
+            return DataError(str(error), place=f"row {block.start + row:,}", row=block.start + row)
+        gap = refused_gap(self.model, next(each_row(self.model, block.X, row, row + 1)))
+        words = str(error) if gap is None else REFUSED_GAP
+        return DataError(words, place=block.place(row), row=block.start + row, column=gap)
 
     def state(self) -> dict[str, Array]:
         """The rows that wait for their labels."""
@@ -135,6 +101,21 @@ class Follower:
     def restore(self, state: dict[str, Array]) -> None:
         """Restores the rows that waited for their labels."""
         self.stepper.restore(state)
+
+
+def refused(model: Learner, block: Block, error: Exception) -> DataError:
+    """The error for a block of which a row is refused: names the row if a value is missing."""
+    for row, x in enumerate(each_row(model, block.X, 0, len(block))):
+        gap = refused_gap(model, x)
+        if gap is not None:
+            return DataError(REFUSED_GAP, place=block.place(row), row=block.start + row, column=gap)
+    return DataError(str(error), place=f"from {block.place(0)} on", row=block.start)
+
+
+def refused_gap(model: Learner, x: Mapping[Any, Any]) -> str | None:
+    """The first column without a value, in a row of a learner that refuses this; None if there is none."""
+    gaps = (name for name, value in x.items() if value is None or value != value)
+    return next((str(name) for name in gaps if missing.word(model.missing, name) == RAISE), None)
 
 
 def _run(y: Array, predicted: Array, lower: Array | None = None, upper: Array | None = None, *, skipped: int) -> Run:
@@ -161,8 +142,8 @@ def follow(
     >>> model = dl.RLS(missing="skip")
     >>> for block, run in dl.files.follow(model, dl.files.open_rows(path, target="sales")):
     ...     print(len(run), block.names)
-    500 ['where=stall', 'weekday', 'where=shop']
-    >>> round(model.predict_one({"where=shop": 1, "weekday": 3}), 1)
+    500 ['where', 'weekday']
+    >>> round(model.predict_one({"where": "shop", "weekday": 3}), 1)
     18.0
     """
     follower = Follower(model, delay=delay, level=level)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute
 
+from driftline.files.block import Block, BlockMaker
 from driftline.files.columns import as_texts
 from driftline.files.digests import Digests
-from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import DataError, UnknownColumnError
 from driftline.files.options import Options
 from driftline.files.raw import RawBlock
@@ -49,12 +49,12 @@ class Identified:
     places: Array
 
 
-def identified(raw: RawBlock, rows: Rows, *, learn: bool = True) -> Identified:
-    """Reads rows with ids, from which the columns learn or not.
+def identified(raw: RawBlock, rows: Rows) -> Identified:
+    """Reads rows with ids.
 
     A row without any feature brings only a label; the time does not count as a feature.
     """
-    ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.encoder)
+    ids, labels = ids_of(raw, rows.options), labels_of(raw, rows.maker)
     named = raw.table.schema.names
     features = [name for name in named if rows.options.is_feature(name) and name != rows.options.time]
     there = np.isnan(labels)  # a row without a label is always predicted
@@ -62,7 +62,7 @@ def identified(raw: RawBlock, rows: Rows, *, learn: bool = True) -> Identified:
         valid = pyarrow.compute.is_valid(raw.table.column(name))
         there |= np.asarray(valid.to_pylist(), dtype=bool)
     places = np.flatnonzero(there)
-    return Identified(ids, labels, rows.encode(raw.only(places.tolist()), learn=learn), places)
+    return Identified(ids, labels, rows.read(raw.only(places.tolist())), places)
 
 
 def ids_of(raw: RawBlock, options: Options) -> list[str]:
@@ -84,9 +84,9 @@ def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
     return found
 
 
-def labels_of(raw: RawBlock, encoder: Encoder) -> Array:
+def labels_of(raw: RawBlock, maker: BlockMaker) -> Array:
     """The labels of some rows, NaN where one is missing."""
-    labels = encoder.labels(raw)
+    labels = maker.labels(raw)
     return np.full(len(raw), np.nan) if labels is None else labels
 
 
@@ -134,7 +134,7 @@ class Labels:
         self.rows.start()
         while (raw := self.rows.next_raw()) is not None:
             try:
-                ids, labels, block = ids_of(raw, self.rows.options), labels_of(raw, self.rows.encoder), self.rows.encode(raw)
+                ids, labels, block = ids_of(raw, self.rows.options), labels_of(raw, self.rows.maker), self.rows.read(raw)
                 times = self._times(raw, block)
             except DataError as error:
                 raise error.within(self.rows.name) from None
@@ -173,7 +173,7 @@ class Labels:
 
     def state(self) -> dict[str, Any]:
         """The lines that were taken, by their digests, and what is known about the file."""
-        known = self.rows.state() | {"encoder": Encoder(self.rows.options).state()}  # it makes no features
+        known = self.rows.state() | {"times": BlockMaker(self.rows.options).state()}  # lines are read ahead of those taken
         self._done.add(np.array(self._taken, dtype=np.uint64))
         self._taken = []
         return {"latest": self._latest, "known": known, **self._done.state()}

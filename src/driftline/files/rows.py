@@ -10,11 +10,11 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
-from driftline.files import digests
+from driftline.files import digests, encoder
 from driftline.files.arrow_tables import Arrow, Parquet
+from driftline.files.block import Block, BlockMaker
 from driftline.files.delimited import Delimited
 from driftline.files.digests import Digests
-from driftline.files.encoder import Block, Encoder
 from driftline.files.errors import ChangedSourceError, DataError, Hint, no_column
 from driftline.files.json_lines import JsonLines
 from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, open_source
@@ -44,6 +44,10 @@ def open_rows(source: str | os.PathLike[str], **options: Any) -> Rows:
         source: a path, or "-" for the standard input.
         options: how to read it: the fields of :class:`Options`, such as ``target="sales"`` or ``drop=["id"]``.
     """
+    if "missing" in options:
+        raise TypeError(
+            "open_rows: what a missing value means is the learner's parameter missing, such as RLS(missing='mean')"
+        )
     return Rows(source, Options(**options))
 
 
@@ -69,9 +73,11 @@ class Rows:
         from_start: bool = False,
     ) -> None:
         self.options, self.done = options, done
-        self.encoder = Encoder(options)
+        self.maker = BlockMaker(options)
+        self.encoder = encoder.Encoder(options, self.maker)
         if known is not None:
             self.encoder.restore(known["encoder"])
+            self.maker.restore(known["times"])
         opened = open_source(source)
         try:
             self.reader = READERS[opened.format](opened, options, None if known is None else known["types"])
@@ -116,6 +122,7 @@ class Rows:
         columns = None if reader.opened.format == JSON_LINES else reader.wanted()
         return {
             "encoder": self.encoder.state(),
+            "times": self.maker.state(),
             "types": dict(reader.types),
             "decimal": reader.decimal,
             "columns": columns,
@@ -126,7 +133,7 @@ class Rows:
         self.start()
         try:
             while (raw := self.next_raw()) is not None:
-                yield self.encode(raw)
+                yield self.read(raw)
         finally:
             self.close()
 
@@ -145,7 +152,14 @@ class Rows:
             self._check_names(self.reader.names)
         return item
 
-    def encode(self, raw: RawBlock, *, learn: bool = True) -> Block:
+    def read(self, raw: RawBlock) -> Block:
+        """Rows as learners take them."""
+        try:
+            return self.maker.block(raw)
+        except DataError as error:
+            raise error.within(self.name) from None
+
+    def encode(self, raw: RawBlock, *, learn: bool = True) -> encoder.Block:
         """Rows as numbers. They must come in order, since the encoder learns from them, unless told not to."""
         try:
             return self.encoder.encode(raw, learn=learn)
@@ -240,15 +254,13 @@ class Rows:
         self.close()
 
     def blocks(self, rows: int) -> Iterator[tuple[Any, Array]]:
-        """Pairs (X, y) of at most ``rows`` rows for the evaluation; X is a list of mappings, see :meth:`Block.row`."""
+        """Pairs (X, y) of at most ``rows`` rows for the evaluation."""
         if self.options.target is None:
             raise ValueError("open_rows: give target: the evaluation needs labels")
         for block in self:
             assert block.y is not None
-            for begin, end, width in block.spans():
-                for first in range(begin, end, rows):
-                    last = min(first + rows, end)
-                    yield [block.row(place, width) for place in range(first, last)], block.y[first:last]
+            for first in range(0, len(block), rows):
+                yield block.X[first : first + rows], block.y[first : first + rows]
 
     def _check_names(self, names: list[str]) -> None:
         options = self.options

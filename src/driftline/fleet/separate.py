@@ -150,7 +150,7 @@ class Separate:
         if model._core is None:
             table = model._as_table(X, "Fleet")
             if isinstance(table, EncodedTable):
-                predicted = np.array([model.predict_one(row) for row in table.mappings()])
+                predicted = np.array([model.predict_one(row) for row in table.each(0, table.rows)])
                 return Answer(predicted, lower=np.full(len(predicted), -np.inf), upper=np.full(len(predicted), np.inf))
             model = _at_its_start(model, table)
         if level is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,11 @@ class Moment(NamedTuple):
 
     kind: str
     at: int
+
+    def as_python(self) -> datetime | date | time:
+        """The time as a Python object."""
+        moment = datetime(1970, 1, 1) + timedelta(microseconds=self.at)
+        return moment if self.kind == TIMESTAMP else moment.date() if self.kind == DATE else moment.time()
 
 
 class Times(Column):
@@ -66,6 +72,10 @@ class Times(Column):
         vectors = {key: np.where(there, vector, 0.0) for key, vector in _features(at, self.kind).items()}
         absence, more = self._absence(known, learned, first)
         return vectors | absence, [(row, key) for row, _ in new for key in FEATURES[self.kind]] + more
+
+    def is_settled(self, values: Array) -> bool:
+        """See :meth:`Column.is_settled`."""
+        return self.met and (self.missed or values.min(initial=0) != MISSING)
 
     def writer(self, places: Mapping[str, int]) -> Writer:
         """See :meth:`Column.writer`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -83,6 +83,10 @@ class Column(ABC):
             places: the place of each feature in the row, by key.
         """
 
+    @abstractmethod
+    def is_settled(self, values: Any) -> bool:
+        """Whether :meth:`encode` gives the same for these values whatever it learns from them."""
+
     def after(self, places: Mapping[str, int]) -> Callable[[list[float]], tuple[Any, ...]]:
         """A function from a row that the :meth:`writer` wrote to the values of :attr:`changing` once it is learned."""
         return lambda row: ()
@@ -140,6 +144,10 @@ class Unknown(Column):
         """Nothing."""
         return {}, []
 
+    def is_settled(self, values: Any) -> bool:
+        """See :meth:`Column.is_settled`."""
+        return True
+
     def known_keys(self) -> list[str]:
         """None."""
         return []
@@ -186,14 +194,22 @@ class Numbers(Column):
         """The common case, in which no value is missing."""
         if not len(values):
             return {}, []
-        new = [] if self.met else [(0, VALUE)]
-        self.met = True
-        if self.policy == MEAN:
-            self.total = float(running_totals(self.total, values)[-1])
-            self.count += len(values)
-        elif self.policy == LAST:
-            self.last = float(values[-1])
+        total = float(running_totals(self.total, values)[-1]) if self.policy == MEAN else 0.0
+        new = [(0, VALUE)] if self.learn_whole(float(values[-1]), total, len(values)) else []
         return {VALUE: values} | ({ABSENT: np.zeros(len(values))} if self.missed else {}), new
+
+    def is_settled(self, values: Array) -> bool:
+        """See :meth:`Column.is_settled`."""
+        return self.met and all_finite(values)
+
+    def learn_whole(self, last: float, total: float, count: int) -> bool:
+        """Learns values of which none is missing: the last one, the total with them, their number. Returns if it is new."""
+        new, self.met = not self.met, True
+        if self.policy == MEAN:
+            self.total, self.count = total, self.count + count
+        elif self.policy == LAST:
+            self.last = last
+        return new
 
     def _fill(self, values: Array, known: Array, counted: Array) -> Array:
         """The values with gaps filled in; remembers those that count."""
@@ -326,6 +342,11 @@ class Categories(Column):
         self._average(vectors, found, first, rows, dict(new + more))
         return vectors, new + more
 
+    def is_settled(self, values: Texts) -> bool:
+        """See :meth:`Column.is_settled`."""
+        known = all(self._key(text[:LONGEST_CATEGORY]) is not None for text in values.values)
+        return known and (self.missed or values.codes.min(initial=0) == 0)
+
     def _average(self, vectors: Vectors, found: Array, first: int, learned: Array, new: dict[int, str]) -> None:
         """Counts the learned rows; writes the shares of the features into the rows that have none.
 
@@ -443,6 +464,25 @@ class Categories(Column):
         whole = all(type(number) is int and number >= 0 for number in numbers)
         if not whole or sum(self.before.values()) not in (0, RECENT) or sum(self.counts.values()) >= RECENT:
             raise ValueError(f"the counts of column {self.name!r} are out of range")
+
+
+def encode_whole(columns: Sequence[Numbers], values: Sequence[Array]) -> list[tuple[Vectors, NewKeys]] | None:
+    """Encodes many columns of numbers at once; None, with nothing learned, if a value is missing or a total too large."""
+    stacked = np.empty((len(columns), len(values[0]) + 1))
+    stacked[:, 0] = [column.total for column in columns]
+    for place, vector in enumerate(values):
+        stacked[place, 1:] = vector
+    last = stacked[:, -1].copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        totals = np.cumsum(stacked, axis=1, out=stacked)[:, -1]
+    if not np.isfinite(totals).all():
+        return None
+    found: list[tuple[Vectors, NewKeys]] = []
+    gap = np.zeros(len(values[0]))
+    for column, vector, end, total in zip(columns, values, last.tolist(), totals.tolist(), strict=True):
+        new = column.learn_whole(end, total, len(vector))
+        found.append(({VALUE: vector, ABSENT: gap} if column.missed else {VALUE: vector}, [(0, VALUE)] if new else []))
+    return found
 
 
 def _counted(keys: list[str], places: Array, known: Mapping[str, int]) -> dict[str, int]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -13,16 +13,42 @@ from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, missing
 from driftline.tables.calendar import Times
 from driftline.tables.cells import Given, Row
-from driftline.tables.columns import CATEGORIES, VALUE, Categories, Column, Filled, Numbers, Unknown
+from driftline.tables.columns import (
+    CATEGORIES,
+    VALUE,
+    Categories,
+    Column,
+    Filled,
+    NewKeys,
+    Numbers,
+    Texts,
+    Unknown,
+    Vectors,
+    encode_whole,
+)
 from driftline.tables.inputs import Array, Name
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 from driftline.tables.missing import FILLS, Missing
 from driftline.tables.row_plan import RowPlan
-from driftline.tables.unseen import Averages
 
 CACHED = 2**15  # numbers
+FEW = 1024  # rows; for fewer, most of the time is the calls for each column
 Growth = list[tuple[int, int]]  # (row, features from this row on)
 _UNKNOWN = Unknown("")
+
+
+class Late(NamedTuple):
+    """Rows that are learned later than they are predicted.
+
+    Attributes:
+        asked: the rows that are predicted, as numbers.
+        told: the rows that are learned.
+        growth: (row, features from this row on) for rows that are learned and bring new features, in order.
+    """
+
+    asked: Array
+    told: Array
+    growth: Growth
 
 
 class Columns:
@@ -39,7 +65,7 @@ class Columns:
         self.columns: dict[Any, Column] = {}  # by name: text in files, anything hashable in mappings
         self.features: list[tuple[Any, str]] = []  # (column, key)
         self.names: list[Any] = []
-        self.averages: Averages = {}  # what stands for features that some model has not learned yet
+        self.shared = False  # with other learners, which must not see it change
         self._plan: RowPlan | None = None
 
     def copy(self) -> Self:
@@ -47,8 +73,7 @@ class Columns:
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.columns = {name: column.copy() for name, column in self.columns.items()}
-        other.averages = {**self.averages}
-        other._plan = None  # whose columns are not the copy's
+        other._plan, other.shared = None, False  # a plan's columns are not the copy's
         return other
 
     def plan(self, largest: float) -> RowPlan:
@@ -84,19 +109,26 @@ class Columns:
             self.features.append((name, VALUE))
             self.names.append(name)
 
-    def features_of(self, columns: Sequence[Name] | None) -> list[Name] | None:
-        """The features of some columns; None for all."""
-        if columns is None:
-            return None
-        return [name for (column, _), name in zip(self.features, self.names, strict=True) if column in columns]
-
     # Rows as numbers.
 
     def table(self, given: Mapping[Name, Given], where: str, learned: Array | None) -> tuple[Array, Growth]:
         """Rows as numbers, and the new features of the rows that are learned; ``learned=None`` learns nothing."""
-        count = next(iter(given.values())).rows
+        count = next((each.rows for each in given.values()), 0 if learned is None else len(learned))
         learned = np.zeros(count, dtype=bool) if learned is None else learned
         return self.rows(self.enter(given, where, "column {}", learned), count, learned)
+
+    def before(self, row: Array, width: int) -> Array:
+        """A row of the last call whose features from ``width`` on are new, as it is without them.
+
+        The average of the known categories stands for a new one.
+        """
+        found = row[:width].copy()
+        for (name, key), value in zip(self.features[width : len(row)], row[width:].tolist(), strict=True):
+            column = self.columns[name]
+            if value and isinstance(column, Categories):
+                for other, share in column.born[key].items():
+                    found[self.features.index((name, other))] += share * value
+        return found
 
     def row(self, given: Row, where: str, *, grow: bool) -> dict[Name, float]:
         """The features of one row; with ``grow`` the columns learn from it."""
@@ -126,9 +158,9 @@ class Columns:
         """
         direct = self._direct(given)
         for name in inputs.as_names(given, where) if learned.any() else ():
-            values = given[name]
-            if name not in direct and isinstance(self.columns.get(name, _UNKNOWN), Unknown):
-                met = values.kind is not None and bool((learned & ~cells.missing_in(values)).any())
+            if isinstance(self.columns.get(name, _UNKNOWN), Unknown) and name not in direct:
+                values = given[name]
+                met = values.kind is not None and _has_value(values, learned)
                 self.add(name, values.kind if met and values.kind else Unknown.kind)
         known = [name for name in self.columns if name in given]
         return {name: cells.for_column(self.columns[name], given[name], where, what.format(repr(name))) for name in known}
@@ -147,14 +179,68 @@ class Columns:
         """
         vectors: dict[tuple[str, str], Array] = {}
         new: list[tuple[int, int, Any, str]] = []
+        at_once = self._at_once(values) if 0 < count < FEW and (learned is None or learned.all()) else {}
         for place, (name, given) in enumerate(values.items()):
-            found, keys = self.columns[name].encode(given, learned)
+            found, keys = at_once.get(name) or self.columns[name].encode(given, learned)
             for key, vector in found.items():
                 vectors[name, key] = vector
             for row, key in keys:
                 new.append((row, place, name, key))
         growth = self._add_features(new) if new else []
         return _side_by_side([vectors.get(feature) for feature in self.features], count), growth
+
+    def late(self, values: Mapping[Any, Any], waiting: int, asked: int, delay: int, learned: Array) -> Late:
+        """Rows as numbers, both when they are predicted and when they are learned, ``delay`` rows later.
+
+        Args:
+            values: the rows by column, in the form that the column takes. First come those that wait.
+            waiting: the number of rows that wait, which were predicted before.
+            asked: the number of rows that are predicted now.
+            delay: how many rows wait after each prediction.
+            learned: which of the first rows are learned from; all of them are told their labels now.
+        """
+        told = len(learned)
+        turns = np.argsort(np.concatenate([2 * np.arange(asked), 2 * (np.arange(told) + delay - waiting) + 1]))
+        order = np.where(turns < asked, turns + waiting, turns - asked)  # rows, in the order of predicting and learning
+        is_told = turns >= asked
+        in_turn = np.zeros(len(order), dtype=bool)
+        in_turn[is_told] = learned
+        asks: dict[tuple[Any, str], Array] = {}
+        tells: dict[tuple[Any, str], Array] = {}
+        new: list[tuple[int, int, Any, str]] = []
+        filled: list[tuple[Any, Array]] = []
+        for place, (name, given) in enumerate(values.items()):
+            column = self.columns[name]
+            if column.is_settled(given):
+                found, _ = column.encode(given, np.zeros(waiting + asked, dtype=bool))
+                column.encode(_taken(given, np.flatnonzero(learned)))
+                asks |= {(name, key): vector[waiting:] for key, vector in found.items()}
+                tells |= {(name, key): vector[:told] for key, vector in found.items()}
+                continue
+            found, keys = column.encode(_taken(given, order), in_turn)
+            asks |= {(name, key): vector[~is_told] for key, vector in found.items()}
+            tells |= {(name, key): vector[is_told] for key, vector in found.items()}
+            new += [(int(order[turn]), place, name, key) for turn, key in keys]
+            if isinstance(column, Numbers):
+                filled.append((name, np.flatnonzero(np.isnan(given[:told]))))
+        for name, rows in filled:  # a missing number keeps the value that was filled in when its row was predicted
+            if (name, VALUE) in asks:
+                own = rows[rows >= waiting]
+                tells[name, VALUE] = tells[name, VALUE].copy()
+                tells[name, VALUE][own] = asks[name, VALUE][own - waiting]
+        growth = self._add_features(new) if new else []
+        X = _side_by_side([asks.get(each) for each in self.features], asked)
+        return Late(X, _side_by_side([tells.get(each) for each in self.features], told), growth)
+
+    def _at_once(self, values: Mapping[Any, Any]) -> dict[Any, tuple[Vectors, NewKeys]]:
+        """The columns of numbers that are encoded together, because nothing is missing."""
+        numbers = [name for name in values if type(self.columns[name]) is Numbers]
+        found: dict[Any, tuple[Vectors, NewKeys]] = {}
+        for begin in range(0, len(numbers), FEW):
+            names = numbers[begin : begin + FEW]
+            encoded = encode_whole([self.columns[name] for name in names], [values[name] for name in names])  # type: ignore[misc]
+            found |= {} if encoded is None else dict(zip(names, encoded, strict=True))
+        return found
 
     def _add_features(self, new: list[tuple[int, int, Any, str]]) -> Growth:
         """Adds new features in the order of their rows and columns."""
@@ -186,19 +272,13 @@ class Columns:
         }
         return Row({**given, **filled}, given.named)
 
-    # Models that learn a row later than the columns.
-
-    def note_averages(self) -> None:
-        """Keeps what the categories of the last rows were the average of before, for models that learn these rows later."""
-        for name, column in self.columns.items():
-            if isinstance(column, Categories) and column.born:
-                names = {key: known for (own, key), known in zip(self.features, self.names, strict=True) if own == name}
-                for key, shares in column.born.items():
-                    self.averages[names[key]] = {names[other]: share for other, share in shares.items()}
-
-    def settle(self, names: set[Name]) -> None:
-        """Drops the averages of features that all models have learned."""
-        self.averages = {name: average for name, average in self.averages.items() if name not in names}
+    def crowded(self) -> dict[str, int]:
+        """Columns with more distinct texts than the limit for features of their own, and that limit."""
+        return {
+            name: column.limit
+            for name, column in self.columns.items()
+            if isinstance(column, Categories) and column.shared and column.limit
+        }
 
     # State.
 
@@ -206,19 +286,18 @@ class Columns:
         """The state, as plain values; lists in the place of mappings, which files sort."""
         return {
             "named": self.named,
+            "limit": self.limit,
             "columns": [[name, column.state()] for name, column in self.columns.items()],
             "features": [[*feature, name] for feature, name in zip(self.features, self.names, strict=True)],
-            "averages": [[name, [*map(list, average.items())]] for name, average in self.averages.items()],
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores what :meth:`state` returned."""
-        self.named, self.columns = bool(state["named"]), {}
+        self.named, self.limit, self.columns = bool(state["named"]), state["limit"], {}
         for name, kept in state["columns"]:
             self.add(name, str(kept["kind"])).restore(kept)
         self.features = [(column, str(key)) for column, key, _ in state["features"]]
         self.names = [name for *_, name in state["features"]]
-        self.averages = {name: {other: float(share) for other, share in shares} for name, shares in state["averages"]}
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], names: list[Name] | None, missing: Missing) -> Self:
@@ -240,8 +319,23 @@ class Columns:
             for name, column in self.columns.items()
             if isinstance(column, Numbers)
         )
-        bounded = all(len(each.values) <= each.limit for each in self.columns.values() if isinstance(each, Categories))
+        texts = [column for column in self.columns.values() if isinstance(column, Categories)]
+        bounded = type(self.limit) is int and all(len(column.values) <= column.limit for column in texts)
         return sums and bounded and len(owned) == len(self.features) and set(owned) == set(self.features)
+
+
+def _has_value(values: Given, learned: Array) -> bool:
+    """Whether a column has a value in a row that is learned."""
+    if values.kind == NUMBER and not isinstance(values.values, list) and learned[0] and values.values[0] == values.values[0]:
+        return True  # a quick answer, for files of many columns
+    return bool((learned & ~cells.missing_in(values)).any())
+
+
+def _taken(values: Any, rows: Array) -> Any:
+    """Some of the values of a column."""
+    if isinstance(values, Texts):
+        return Texts(values.codes[rows], values.values)
+    return None if values is None else values[rows]
 
 
 def spans(growth: Growth, width: int, count: int) -> list[tuple[int, int, int]]:
