@@ -1,11 +1,14 @@
 """Stored measurements: a new one replaces the earlier one of the same name, and no other."""
 
 import json
+import math
+import sys
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import machine
+from benchmarks import machine, same_results
 from benchmarks.ledger import Ledger
 from benchmarks.report import Report, Table, Verdict
 
@@ -48,3 +51,24 @@ def test_invalid_arguments_are_refused_before_any_measurement(arguments, capsys)
         command.main(arguments)
     assert refused.value.code == 2
     assert "python -m benchmarks: error" in capsys.readouterr().err
+
+
+def test_the_results_of_one_tree_are_the_same_twice_and_a_changed_bit_is_found():
+    once, twice = (same_results.outcomes(sys.executable, "^(rls late mappings|command ids csv rls)$") for _ in range(2))
+    assert len(once) == 2
+    for name, outcome in once.items():
+        assert "error" not in outcome, outcome
+        assert not same_results.differences(outcome, twice[name], "")
+    predictions = once["rls late mappings"]["predictions"]
+    predictions[7] = math.nextafter(predictions[7], math.inf)
+    (line,) = same_results.differences(once["rls late mappings"], twice["rls late mappings"], "pred")
+    assert line.endswith(f"(1 of {len(predictions)})")
+    assert not same_results.differences(once["rls late mappings"], twice["rls late mappings"], "lower")
+
+
+def test_the_size_of_a_difference_is_relative_to_the_largest_value():
+    before = np.array([1.0, math.nan, -4.0, math.inf])
+    assert same_results.difference(before.copy(), before) is None
+    assert same_results.difference(np.array([1.0, math.nan, -4.2, math.inf]), before) == "0.05 (1 of 4)"
+    assert same_results.difference(np.array([1.0, 2.0, -4.0, math.inf]), before) == "0 (1 of 4, some finite in one only)"
+    assert same_results.difference(before[:3], before) == "shape (4,) -> (3,)"
