@@ -223,7 +223,17 @@ def test_a_text_and_a_feature_of_its_name_are_both_asked():
 
 
 def test_hashed_rows_can_be_forecast():
+    """Rows that wait for their labels are hashed once, by the names of their columns."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    run = dl.Forecaster(Hashing(8) | dl.RLS(), 3).run(X, y)
-    np.testing.assert_array_equal(run.predictions[:, 0], (Hashing(8) | dl.RLS()).run(X, y).predictions)
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for rows in (X, frame, frame.assign(tree=np.where(X[:, 0] > 0, "oak", "ash"))):
+        run = dl.Forecaster(Hashing(8) | dl.RLS(), 3).run(rows, y)
+        np.testing.assert_array_equal(run.predictions[:, 0], (Hashing(8) | dl.RLS()).run(rows, y).predictions)
+        model, tickets, asked = Hashing(8) | dl.RLS(), [], []
+        for x, label in zip(rows if rows is X else rows.to_dict("records"), y, strict=True):
+            tickets.append((model.ask(x, delay=2), label))
+            asked.append(tickets[-1][0].prediction)
+            if len(tickets) > 2:
+                model.tell(*tickets.pop(0))
+        np.testing.assert_array_equal(run.predictions[2:, 2], asked[2:])

@@ -26,10 +26,10 @@ UNITS = ("s", "ms", "us", "ns")
 COARSE = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
 
-def features_of(path):
-    """The rows of a file, as a run over it gets them."""
-    with Rows(path, Options(target="y")) as rows:
-        return np.concatenate([block.X for block in rows])
+def learn_file(model, path):
+    with Rows(path, Options(target="y")) as blocks:
+        for block in blocks:
+            model.run(block.X, block.y)
 
 
 def arrow(values, kind, unit):
@@ -150,7 +150,7 @@ def test_a_file_has_the_features_of_its_frame(name, tmp_path):
     model = dl.RLS(intercept=False)
     model.run(stored.drop_columns(["y"]), np.arange(7.0))
     other = dl.RLS(intercept=False)
-    other.run(features_of(tmp_path / "x.parquet"), np.arange(7.0))
+    learn_file(other, tmp_path / "x.parquet")
     assert np.array_equal(model.coef_, other.coef_)
 
 
@@ -164,7 +164,7 @@ def test_nanoseconds_are_cut_off_alike_in_frames_files_and_loops(tmp_path):
         model.run(table.drop_columns(["y"]), np.arange(4.0))
         for label, value in enumerate(numbers.view(kind)):
             looped.learn_one({"t": value}, float(label))
-        filed.run(features_of(tmp_path / "x.parquet"), np.arange(4.0))
+        learn_file(filed, tmp_path / "x.parquet")
         assert np.array_equal(model.coef_, looped.coef_)
         assert np.array_equal(model.coef_, filed.coef_)
 

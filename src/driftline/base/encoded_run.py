@@ -101,6 +101,9 @@ class EncodedRun:
                 return start + row
             if row < len(piece):
                 self._grow(X[row, :wider], columns, width, start + row)
+                if learner._core is None or learner._core.features != wider:  # the learner skipped the row
+                    learner._columns = self._columns_at(piece, row, learned)
+                    return start + row + 1
             begin, width = row + 1, wider
         learner._columns = columns
         return stop

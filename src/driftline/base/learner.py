@@ -266,15 +266,15 @@ class Learner(Model, Saved):
         options = replay.run_options(labels, weights_every, level, where)
         self._check_table(table, where)
         fresh = self._core is None
+        self._set_outputs(labels)
         if isinstance(table, EncodedTable):
             run = EncodedRun(self, table, labels, weight, where, options).run()
         else:
             if fresh:
-                self._set_outputs(labels)
                 self._meet(self._first_learned(table, labels, weight), table.names)
             run = self._replay(table, labels, weight, where, options)
-            if fresh and self.n_seen_ == 0:
-                self._forget()
+        if fresh and self.n_seen_ == 0:
+            self._forget()
         if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features
             stability.warn_of_memory(self)
         stability.warn_of_range(self)

@@ -19,6 +19,7 @@ from driftline.delayed import packed
 from driftline.delayed.encoded_steps import EncodedSteps, is_lost
 from driftline.errors import ModelFileError
 from driftline.tables import missing
+from driftline.tables.cells import TypedTable
 from driftline.tables.inputs import Array, Name, Table
 
 if TYPE_CHECKING:
@@ -93,21 +94,22 @@ class Stepper:
             level: coverage of the intervals; None for no intervals.
             start: the number of the first row, for messages.
         """
-        table = self.learner._as_table(x, where or "Stepper") if isinstance(x, Table) else None
-        if isinstance(table, EncodedTable):
-            x = table
-        elif table is not None:
-            x = np.concatenate([np.asarray(rows, dtype=np.float64) for _, rows in table.blocks()])
-        names = table.names if table is not None else None if x.shape[1] else []
-        count = table.rows if table is not None else len(x)
+        table, rows = None, x
+        if isinstance(x, Table) and not self.learner._encodes:
+            rows = _rows_of(x)
+        elif isinstance(x, Table):
+            table = rows = self.learner._as_table(x, where or "Stepper")
+            if not isinstance(table, EncodedTable):
+                rows = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()])
+        count = table.rows if table is not None else len(rows)
         lower, upper = (None, None) if level is None else np.empty((2, count))
         place = None if level is None else levels.as_level(level, where or "Stepper")
         out, new = Outputs(np.empty(count), lower=lower, upper=upper, level=place), self.learner._core is None
         try:
-            if isinstance(x, EncodedTable):
-                EncodedSteps(self, x, y, out, level, where, start).run()
-            elif not self._take_natively(x, y, out, names, where, start):
-                out.predictions[:], ends = self.rows((row if len(row) else {} for row in x), y.tolist(), level)
+            if isinstance(rows, EncodedTable):
+                EncodedSteps(self, rows, y, out, level, where, start).run()
+            elif isinstance(rows, list) or not self._take_natively(rows, y, out, table, where, start):
+                out.predictions[:], ends = self.rows((row if len(row) else {} for row in rows), y.tolist(), level)
                 if lower is not None and upper is not None:
                     lower[:], upper[:] = np.reshape(ends, (-1, 2)).T
         except BaseException:
@@ -128,10 +130,11 @@ class Stepper:
             self._tell_oldest()
 
     def _take_natively(
-        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None
+        self, x: Array, y: Array, out: Outputs, table: Table | None, where: str | None, start: int | None
     ) -> bool:
         """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
         learner: Learner = self.learner
+        names = table.names if table is not None else None if x.shape[1] else []
         with learner._guard.change(only=True):
             if learner._core is None and not missing.by_column(learner.missing) and learner._encodes:  # others read rows
                 learner._meet(_first_whole(learner, x, y), names)
@@ -194,6 +197,14 @@ class Stepper:
     @property
     def _classes(self) -> bool:
         return bool(self.learner._estimator_type == "classifier")
+
+
+def _rows_of(table: Table) -> list[Any]:
+    """The rows of a table as a learner that hashes them takes them: by name, with text, and not hashed yet."""
+    if isinstance(table, TypedTable):
+        return table.mappings()
+    rows = [row for _, block in table.blocks() for row in block]
+    return rows if table.names is None else [dict(zip(table.names, row.tolist(), strict=True)) for row in rows]
 
 
 def is_whole(learner: Learner, ticket: Ticket) -> bool:
