@@ -240,6 +240,13 @@ class Fleet:
         with self._guard.claim(only=True):
             return self._models.model(self._slot(key))
 
+    def _own(self, key: Any) -> Learner:
+        """The model of a key itself, new or not, for a caller that learns by it; not for models of fixed size."""
+        slots, fresh = self._keys.learned([key], 1, "Fleet", one=True)
+        self._keys.accept(fresh, slots, 1)
+        assert isinstance(self._models, Separate)
+        return self._models.own(int(slots[0]))
+
     def _slot(self, key: Any) -> int:
         slot = self._keys.find(key)
         if slot is None:

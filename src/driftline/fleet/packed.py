@@ -58,18 +58,8 @@ class Packed:
         """Many rows."""
         table = inputs.as_table(X, where)
         if isinstance(table, FrameTable):
-            self._refuse_special(table.special, where)
+            refuse_special(self.learner, table.special, where)
         return table
-
-    def _refuse_special(self, names: list[Any], where: str) -> None:
-        """Raises ValueError for columns of text or times, which would add features later."""
-        if names:
-            learner = type(self.learner).__name__
-            raise ValueError(
-                f"{where}: {names[0]!r} holds text or times, which add features along the way, but the models in a fleet of "
-                f"{learner} have a fixed size; use Fleet(features.Hashing(64) | {learner}(...)) for text, or a learner "
-                "that can grow, such as Auto"
-            )
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
         """Their labels."""
@@ -83,7 +73,7 @@ class Packed:
         """One row, an array-like or a mapping."""
         x = inputs.named(x)
         if isinstance(x, Mapping):
-            self._refuse_special([name for name, value in x.items() if kinds.is_special(value)], where)
+            refuse_special(self.learner, [name for name, value in x.items() if kinds.is_special(value)], where)
         row, names = self._door.read(x, where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
             new = (names or [])[self.core.features]
@@ -251,3 +241,14 @@ def _memory(models: int, columns: int, where: str) -> Iterator[None]:
             f"{where}: not enough memory for {models:,} models of {columns} features; with named=True and no n, "
             "a fleet only allocates memory for the keys that it has met"
         ) from None
+
+
+def refuse_special(learner: Learner, names: list[Any], where: str) -> None:
+    """Raises ValueError for columns of text or times, which would add features to models of fixed size."""
+    if names:
+        kind = type(learner).__name__
+        raise ValueError(
+            f"{where}: {names[0]!r} holds text or times, which add features along the way, but the models in a fleet of "
+            f"{kind} have a fixed size; use Fleet(features.Hashing(64) | {kind}(...)) for text, or a learner "
+            "that can grow, such as Auto"
+        )

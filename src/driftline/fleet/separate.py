@@ -212,6 +212,10 @@ class Separate:
         """A copy of the model in a slot."""
         return self._copy(slot).model
 
+    def own(self, slot: int) -> Learner:
+        """The model in a slot itself, for a caller that learns by it."""
+        return self.entries.setdefault(slot, self._entry(slot)).model
+
     def counts(self, count: int) -> tuple[Array, Array]:
         """Rows learned and rows skipped, for each of the first ``count`` models."""
         rows, skipped = np.zeros((2, count), dtype=np.int64)

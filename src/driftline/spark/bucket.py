@@ -11,17 +11,22 @@ import numpy as np
 import pyarrow as pa
 
 from driftline.base.learner import Learner
+from driftline.base.model import as_objects
+from driftline.base.ticket import Ticket
+from driftline.delayed import packed
 from driftline.fleet import Fleet
+from driftline.fleet.core import has_fixed_size
 from driftline.spark.packing import HASH, as_bytes, as_text
 from driftline.spark.rows import Columns, added_columns, new_fleet
 from driftline.spark.settings import Settings
 from driftline.storage.model_file import from_bytes
 from driftline.tables.inputs import Array
+from driftline.tables.kinds import is_missing
 
 PARTS = ("fleet", "rest")
 
 Parts = tuple[str, str]
-WaitingRow = list[float]  # the features, and then the prediction
+WaitingRow = list[float]  # of a model of fixed size: the features, and then the prediction
 Places = list[tuple[int, WaitingRow]]  # of rows in a batch
 
 
@@ -38,9 +43,14 @@ class FollowCall:
     idle: float | None = None  # in units of the order, which are seconds for times
     alarms: bool = False
 
+    @property
+    def passes(self) -> bool:
+        """Whether rows that wait pass through the fleet without a label: models of fixed size are not asked."""
+        return self.id is not None and has_fixed_size(self.learner)
+
     def new_bucket(self) -> Bucket:
-        """A bucket without models. Waiting rows pass through the fleet without a label, so its models must skip them."""
-        learner = self.learner.clone().set_params(missing="skip") if self.id else self.learner
+        """A bucket without models. Those of fixed size skip the rows that wait."""
+        learner = self.learner.clone().set_params(missing="skip") if self.passes else self.learner
         return Bucket(new_fleet(learner, self.level, self.alarms))
 
 
@@ -52,25 +62,31 @@ class Bucket:
         fleet: the models.
         hashes: Spark's hash of each key, in the order of the fleet.
         seen: the order of the last row of each key; empty without ``idle``.
-        waiting: the rows that wait for their labels, by key and id as text.
+        waiting: the rows that wait for their labels, by key and id as text; tickets, unless models have a fixed size.
     """
 
     fleet: Fleet
     hashes: list[int] = field(default_factory=list)
     seen: list[float] = field(default_factory=list)
-    waiting: dict[tuple[str, str], WaitingRow] = field(default_factory=dict)
+    waiting: dict[tuple[str, str], WaitingRow | Ticket] = field(default_factory=dict)
 
     @classmethod
     def of(cls, parts: Sequence[str]) -> Bucket:
         """Inverts :meth:`parts`."""
         rest = json.loads(parts[1])
-        waiting = {(key, name): row for key, name, row in rest.pop("waiting")}
-        return cls(from_bytes(as_bytes(parts[0])), waiting=waiting, **rest)
+        places, rows, numbers = rest.pop("places"), rest.pop("rows"), rest.pop("numbers")
+        if numbers is not None:
+            rows = packed.unpack(rows, np.array(numbers, dtype=np.float64))
+        return cls(from_bytes(as_bytes(parts[0])), waiting=dict(zip(map(tuple, places), rows, strict=True)), **rest)
 
     def parts(self) -> Parts:
         """The bucket as texts, in the order of ``PARTS``."""
-        waiting = [(*place, row) for place, row in self.waiting.items()]
-        rest = {"hashes": self.hashes, "seen": self.seen, "waiting": waiting}
+        rows: list[Any] = list(self.waiting.values())
+        numbers: list[float] | None = None
+        if rows and isinstance(rows[0], Ticket):
+            rows, packed_numbers = packed.pack(rows)
+            numbers = packed_numbers.tolist()
+        rest = {"hashes": self.hashes, "seen": self.seen, "places": list(self.waiting), "rows": rows, "numbers": numbers}
         return as_text(self.fleet.to_bytes()), json.dumps(rest)
 
     def run(self, call: FollowCall, batch: pa.RecordBatch) -> pa.Table:
@@ -78,13 +94,16 @@ class Bucket:
         columns, learner = call.columns, self.fleet._learner
         keys, hashes = (batch.column(name).to_pylist() for name in (columns.key, HASH))
         batch = batch.drop_columns([HASH])
-        X, labels = columns.features_of(batch, learner), columns.labels(batch, learner)
-        asked, answered = self._match(call, batch, X, labels) if call.id is not None else ([], [])
-        found = self.fleet.run(keys, columns.table(X), labels, level=call.level)
+        X, labels = columns.features_of(batch, learner, call.id is None), columns.labels(batch, learner, call.id is None)
+        if call.id is not None and not call.passes:
+            added = {"prediction": pa.array(self._ask_and_tell(call, batch, keys, labels), from_pandas=False)}
+        else:
+            asked, answered = self._match(call, batch, X, labels) if call.id is not None else ([], [])
+            found = self.fleet.run(keys, columns.table(X), labels, level=call.level)
+            added = added_columns(found, call.level)
+            if call.id is not None:
+                added["prediction"] = pa.array(_settled(found.predictions.copy(), asked, answered))
         self._note(keys, hashes)
-        added = added_columns(found, call.level)
-        if call.id is not None:
-            added["prediction"] = pa.array(_settled(found.predictions.copy(), asked, answered))
         if call.idle is not None:
             self._let_go(dict(zip(keys, _as_numbers(batch.column(columns.order)), strict=True)), call.idle)
         out = pa.table({**dict(zip(batch.schema.names, batch.columns, strict=True)), **added})
@@ -99,18 +118,46 @@ class Bucket:
             known = dict(zip(keys, hashes, strict=True))
             self.hashes += [known[key] for key in new]
 
+    def _ask_and_tell(self, call: FollowCall, batch: pa.RecordBatch, keys: list[Any], labels: Array) -> Array:
+        """Predicts rows, which are learned when their labels come, as of then; returns the predictions."""
+        rows = batch.select(list(call.columns.features)).to_pylist()
+        said = []
+        for key, place, x, label in zip(keys, self._places(call, batch), rows, labels.tolist(), strict=True):
+            model = self.fleet._own(key)
+            try:
+                if is_missing(label):
+                    self._refuse_waiting(call, place)
+                    self.waiting[place] = ticket = model.ask(x)
+                else:
+                    waited: Any = self.waiting.pop(place, None)
+                    ticket = model.ask(x, 0) if waited is None else waited
+                    model.tell(ticket, label)
+            except (TypeError, ValueError, FloatingPointError) as error:
+                error.add_note(f"{call.columns.where}: the row of the id {place[1]!r} of the key {place[0]!r}")
+                raise
+            said.append(ticket.prediction)
+        return as_objects(said) if call.learner._estimator_type == "classifier" else np.array(said, dtype=np.float64)
+
+    def _places(self, call: FollowCall, batch: pa.RecordBatch) -> Iterator[tuple[str, str]]:
+        """The key and the id of each row, as text; raises ValueError for nulls."""
+        if nulls := batch.column(call.id).null_count:
+            raise ValueError(f"{call.columns.where}: the column {call.id!r} has {nulls} null values among {len(batch)} rows")
+        keys, ids = (map(str, batch.column(name).to_pylist()) for name in (call.columns.key, call.id))
+        return zip(keys, ids, strict=True)
+
+    def _refuse_waiting(self, call: FollowCall, place: tuple[str, str]) -> None:
+        if place in self.waiting:
+            raise ValueError(f"{call.columns.where}: the id {place[1]!r} of the key {place[0]!r} is already waiting")
+
     def _match(self, call: FollowCall, batch: pa.RecordBatch, X: Array, labels: Array) -> tuple[Places, Places]:
         """The rows that begin to wait, and those that supply the label of a waiting row and get its features in ``X``."""
-        where, names = call.columns.where, (call.columns.key, call.id)
-        if nulls := batch.column(call.id).null_count:
-            raise ValueError(f"{where}: the column {call.id!r} has {nulls} null values among {len(batch)} rows")
-        asked, answered = [], []
+        where, asked, answered = call.columns.where, [], []
         unusable = ~np.isfinite(X) if call.learner.missing == "raise" else np.zeros(X.shape, dtype=bool)
-        places = zip(*(map(str, batch.column(name).to_pylist()) for name in names), strict=True)
-        for row, (place, is_asked) in enumerate(zip(places, np.isnan(labels), strict=True)):
+        for row, (place, is_asked) in enumerate(zip(self._places(call, batch), np.isnan(labels), strict=True)):
             if not is_asked and place in self.waiting:
-                answered.append((row, self.waiting.pop(place)))
-                X[row] = answered[-1][1][:-1]
+                waited: Any = self.waiting.pop(place)
+                answered.append((row, waited))
+                X[row] = waited[:-1]
                 continue
             if unusable[row].any():
                 name = call.columns.features[int(unusable[row].argmax())]
@@ -118,10 +165,9 @@ class Bucket:
                     f"{where}: the column {name!r} is null or not finite for the id {place[1]!r}, whose row is not waiting"
                 )
             if is_asked:
-                if place in self.waiting:
-                    raise ValueError(f"{where}: the id {place[1]!r} of the key {place[0]!r} is already waiting")
-                self.waiting[place] = [*X[row].tolist(), np.nan]
-                asked.append((row, self.waiting[place]))
+                self._refuse_waiting(call, place)
+                self.waiting[place] = waits = [*X[row].tolist(), np.nan]
+                asked.append((row, waits))
         return asked, answered
 
     def _let_go(self, latest: dict[Any, float], idle: float) -> None:

@@ -31,7 +31,7 @@ def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str],
         label: the column of the labels.
     """
     columns = columns_of("spark.fit", None, order, features, label)
-    columns.require(df, learner)
+    columns.require(df, learner, only_numbers=True)
     empty, ridge = _moments_for(learner)
     used = df.select(*dict.fromkeys((order, *columns.features, label))).orderBy(order)
     schema = StructType([StructField("first", df.schema[order].dataType), StructField("moments", BinaryType())])

@@ -74,7 +74,7 @@ def follow(
         level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
         id: the column of ids, for late labels. A row without a label is predicted, and waits in the state; a later row with
             the same key and id supplies the label, and gets the prediction of the first. This equals a
-            :class:`driftline.Pending` for each key, bit for bit. It needs a learner of fixed size, and no ``level``.
+            :class:`driftline.Pending` for each key, bit for bit. Not with ``level``; ``alarms`` need models of fixed size.
         idle: drops a key and its waiting rows at the end of a batch in which its last row is further than this behind the
             newest row of its bucket, by ``order``: a number, or a timedelta if ``order`` holds times. A key that comes
             back is a new key. None keeps all keys.
@@ -151,8 +151,8 @@ def _require_ids(call: FollowCall, stream: DataFrame) -> None:
     where = call.columns.where
     if call.id not in stream.columns:
         raise ValueError(f"{where}: id is {call.id!r}, but the columns are {', '.join(stream.columns)}")
-    if not has_fixed_size(call.learner):
-        raise ValueError(f"{where}: late labels (id=) need a learner of fixed size, not {type(call.learner).__name__}")
+    if call.alarms and not has_fixed_size(call.learner):
+        raise ValueError(f"{where}: alarms with id need a learner of fixed size, not {type(call.learner).__name__}")
     if call.level is not None:
         raise ValueError(f"{where}: level cannot be combined with id: a fleet keeps no intervals for waiting rows")
 

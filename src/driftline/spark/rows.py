@@ -11,14 +11,32 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql.types import AtomicType, BooleanType, DoubleType, NumericType, StructField, StructType
+from pyspark.sql.types import (
+    AtomicType,
+    BooleanType,
+    DateType,
+    DoubleType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.fleet import Fleet
+from driftline.fleet.core import has_fixed_size
+from driftline.fleet.packed import refuse_special
 from driftline.fleet.run import FleetRun
+from driftline.tables import missing
 from driftline.tables.inputs import Array, Table
+from driftline.tables.missing import RAISE
+
+_NUMBERS = (NumericType, BooleanType)
+_SPECIAL = (StringType, DateType, TimestampType, TimestampNTZType)  # what learners encode
 
 
 @dataclass(frozen=True)
@@ -31,7 +49,7 @@ class Columns:
     features: tuple[str, ...]
     label: str
 
-    def require(self, df: DataFrame, learner: Learner, stream: bool = False) -> None:
+    def require(self, df: DataFrame, learner: Learner, stream: bool = False, only_numbers: bool = False) -> None:
         """Raises ValueError or TypeError, on the driver, if a column is missing or has a type that no model takes."""
         where = self.where
         if not isinstance(df, DataFrame):
@@ -56,45 +74,57 @@ class Columns:
                 raise ValueError(f"{where}: {what} is {name!r}, but the columns are {', '.join(types)}")
             if not isinstance(types[name], AtomicType):
                 raise ValueError(f"{where}: the column {name!r} must hold single values, got {types[name].simpleString()}")
-        numeric = [*self.features, *([self.label] if learner._estimator_type == "regressor" else [])]
-        for name in numeric:
-            if not isinstance(types[name], (NumericType, BooleanType)):
-                raise ValueError(f"{where}: the column {name!r} must hold numbers, got {types[name].simpleString()}")
+        special = () if only_numbers else _SPECIAL
+        wanted = dict.fromkeys(self.features, special)
+        for name, more in (wanted | ({self.label: ()} if learner._estimator_type == "regressor" else {})).items():
+            if not isinstance(types[name], (*_NUMBERS, *more)):
+                words = "numbers, text or times" if more else "numbers"
+                raise ValueError(f"{where}: the column {name!r} must hold {words}, got {types[name].simpleString()}")
+        if has_fixed_size(learner):
+            refuse_special(learner, [name for name in self.features if isinstance(types[name], _SPECIAL)], where)
         if _twice(self.features) is not None:
             raise ValueError(f"{where}: a feature is named twice: {', '.join(self.features)}")
         if self.label in self.features:
             raise ValueError(f"{where}: the label {self.label!r} is one of the features")
 
-    def features_of(self, batch: pa.RecordBatch, learner: Learner) -> Array:
-        """The features of a batch. Nulls are NaN; they and infinities are refused here unless the learner skips them."""
-        strict = learner.missing == "raise"
-        for name in (self.key, self.order, *((*self.features, self.label) if strict else ())):
+    def features_of(self, batch: pa.RecordBatch, learner: Learner, checked: bool = True) -> Array | pa.Table:
+        """The features of a batch: an array if all are numbers, otherwise their columns.
+
+        Nulls and infinities of columns in which the learner refuses them are refused here, by name, if ``checked``.
+        """
+        strict = [name for name in self.features if checked and missing.word(learner.missing, name) == RAISE]
+        needed = [self.label] if checked and not missing.skips_labels(learner.missing) else []
+        for name in (self.key, self.order, *strict, *needed):
             if name is not None and (nulls := batch.column(name).null_count):
                 raise ValueError(f"{self.where}: the column {name!r} has {nulls} null values among {len(batch)} rows")
-        values = np.column_stack([_numbers(batch.column(name)) for name in self.features])
-        if strict:
-            self._require_finite(batch, self.features, values)
-        return values
+        found = {name: _numbers(column) if _is_numeric(column := batch.column(name)) else column for name in self.features}
+        numbers = {name: values for name, values in found.items() if isinstance(values, np.ndarray)}
+        for name in strict:
+            if name in numbers:
+                self._require_finite(batch, name, numbers[name])
+        return np.column_stack([*numbers.values()]) if len(numbers) == len(found) else pa.table(found)
 
-    def table(self, features: Array) -> Table:
+    def table(self, features: Array | pa.Table) -> Any:
         """Features with their names."""
+        if not isinstance(features, np.ndarray):
+            return features
         return Table(features, len(features), len(self.features), list(self.features), self.where)
 
-    def _require_finite(self, batch: pa.RecordBatch, names: Sequence[str], values: Array) -> None:
+    def _require_finite(self, batch: pa.RecordBatch, name: str, values: Array) -> None:
         """Raises ValueError for NaN and infinity, with the column and the row's place."""
         if not np.isfinite(values).all():
-            row, j = np.argwhere(~np.isfinite(values))[0].tolist()
-            places = [name for name in (self.key, self.order) if name is not None]
-            at = ", ".join(f"{name} = {batch.column(name)[row].as_py()!r}" for name in places)
-            raise ValueError(f"{self.where}: the column {names[j]!r} holds {values[row, j]} in the row with {at}")
+            row = int(np.isfinite(values).argmin())
+            places = [place for place in (self.key, self.order) if place is not None]
+            at = ", ".join(f"{place} = {batch.column(place)[row].as_py()!r}" for place in places)
+            raise ValueError(f"{self.where}: the column {name!r} holds {values[row]} in the row with {at}")
 
-    def labels(self, batch: pa.RecordBatch, learner: Learner) -> Array:
-        """The labels of a batch."""
+    def labels(self, batch: pa.RecordBatch, learner: Learner, checked: bool = True) -> Array:
+        """The labels of a batch; those that the learner refuses are refused here, by name, if ``checked``."""
         column = batch.column(self.label)
         if learner._estimator_type == "regressor":
             labels = _numbers(column)
-            if learner.missing == "raise":
-                self._require_finite(batch, [self.label], labels[:, None])
+            if checked and not missing.skips_labels(learner.missing):
+                self._require_finite(batch, self.label, labels)
             return labels
         return as_objects(column.to_pylist())
 
@@ -141,6 +171,11 @@ def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:
 def _twice(names: Iterable[str]) -> str | None:
     """The first name that occurs more than once."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
+
+
+def _is_numeric(column: Any) -> bool:
+    checks = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(check(column.type) for check in checks)
 
 
 def _numbers(column: Any) -> Array:
