@@ -66,10 +66,7 @@ class EncodedSteps:
             row = done if done == stop else self._singly(done, min(done + singly, self.table.rows))
 
     def _singly(self, start: int, stop: int) -> int:
-        rows, out = self.table.each(start, stop), self.out
-        out.predictions[start:stop], ends = self.stepper.rows(rows, self.y[start:stop].tolist(), self.level, start)
-        if out.lower is not None and out.upper is not None:
-            out.lower[start:stop], out.upper[start:stop] = np.transpose(ends)
+        self.stepper.singly(self.table.each(start, stop), self.y, self.out, self.level, start, stop)
         return stop
 
     def _at_once(self, start: int, stop: int) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import copy
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from driftline._core import LateRows, Outputs, SparseRows, Status, heed_interrupt
+from driftline._core import LateRows, Outputs, Status, heed_interrupt
 from driftline.base import levels
 from driftline.base.batch import Batch
-from driftline.base.encoding import EncodedTable
+from driftline.base.encoding import EncodedTable, each_row
 from driftline.base.learner import Learner
 from driftline.base.ticket import ByColumns, Ticket
 from driftline.delayed import packed
@@ -94,24 +94,19 @@ class Stepper:
             level: coverage of the intervals; None for no intervals.
             start: the number of the first row, for messages.
         """
-        table, rows = None, x
-        if isinstance(x, Table) and not self.learner._encodes:
-            rows = _rows_of(x)
-        elif isinstance(x, Table):
-            table = rows = self.learner._as_table(x, where or "Stepper")
-            if not isinstance(table, EncodedTable):
-                rows = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()])
-        count = table.rows if table is not None else len(rows)
+        encodes = isinstance(x, Table) and self.learner._encodes
+        table = self.learner._as_table(x, where or "Stepper") if encodes else x
+        count = x.rows if isinstance(x, Table) else len(x)
         lower, upper = (None, None) if level is None else np.empty((2, count))
         place = None if level is None else levels.as_level(level, where or "Stepper")
         out, new = Outputs(np.empty(count), lower=lower, upper=upper, level=place), self.learner._core is None
         try:
-            if isinstance(rows, EncodedTable):
-                EncodedSteps(self, rows, y, out, level, where, start).run()
-            elif isinstance(rows, list) or not self._take_natively(rows, y, out, table, where, start):
-                out.predictions[:], ends = self.rows((row if len(row) else {} for row in rows), y.tolist(), level)
-                if lower is not None and upper is not None:
-                    lower[:], upper[:] = np.reshape(ends, (-1, 2)).T
+            if isinstance(table, EncodedTable):
+                EncodedSteps(self, table, y, out, level, where, start).run()
+            elif isinstance(x, Table) and not encodes:
+                self.singly(_by_name(self.learner, x, 0, count), y, out, level, 0, count)
+            else:
+                self._numbers(x, table, y, out, level, where, start)
         except BaseException:
             if new and not self.learner.n_seen_:
                 self.learner._forget()  # its next row may have other features
@@ -129,26 +124,55 @@ class Stepper:
         while self.waiting:
             self._tell_oldest()
 
+    def _numbers(
+        self, x: Any, table: Any, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None
+    ) -> None:
+        """Takes rows of numbers, natively as soon as the learner can."""
+        named = isinstance(table, Table)
+        numbers = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()]) if named else table
+        names: list[Name] | None = table.names if named else None if table.shape[1] else []
+        done, count = 0, len(numbers)
+        while done < count:
+            rest = out.part(done, count)
+            if self._take_natively(numbers[done:], y[done:], rest, names, where, start, done):
+                return
+            stop = done + 1 if self._is_native(later=True) else count
+            rows: Iterable[Any] = (row if len(row) else {} for row in numbers[done:stop])
+            if named and self.learner._core is None:
+                rows = _by_name(self.learner, x, done, stop)
+            self.singly(rows, y, out, level, done, stop)
+            done = stop
+
+    def singly(self, rows: Iterable[Any], y: Array, out: Outputs, level: float | None, start: int, stop: int) -> None:
+        """Takes some rows of a table one by one."""
+        out.predictions[start:stop], ends = self.rows(rows, y[start:stop].tolist(), level, start)
+        if out.lower is not None and out.upper is not None:
+            out.lower[start:stop], out.upper[start:stop] = np.reshape(ends, (-1, 2)).T
+
     def _take_natively(
-        self, x: Array, y: Array, out: Outputs, table: Table | None, where: str | None, start: int | None
+        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
     ) -> bool:
         """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
         learner: Learner = self.learner
-        names = table.names if table is not None else None if x.shape[1] else []
         with learner._guard.change(only=True):
             if learner._core is None and not missing.by_column(learner.missing) and learner._encodes:  # others read rows
+                if self.waiting or len(x) <= self.delay:
+                    return False  # the first row that is learned makes the model, and it may be one that waits
                 learner._meet(_first_whole(learner, x, y), names)
             learner._mark()
             one = len(x) == 1 and x.size and np.isfinite(x).all()
             if one or not self._is_native():
                 return False
-            self._natively(x, y, out, names, where, start, 0)
+            self._natively(x, y, out, names, where, start, first)
         return True
 
-    def _is_native(self) -> bool:
-        """Whether the learner takes tables natively, and the rows that wait can go with them."""
-        sparse = any(isinstance(ticket.x, SparseRows) for ticket, _ in self.waiting)
-        return isinstance(self.learner, Learner) and self.learner._runs_late_natively and not sparse
+    def _is_native(self, later: bool = False) -> bool:
+        """Whether the learner takes tables natively, and the rows that wait can go with them, or could later."""
+        learner = self.learner
+        if not isinstance(learner, Learner) or learner._core is None:
+            return later and isinstance(learner, Learner) and learner._encodes
+        fits = all(_fits(learner, ticket.x) for ticket, _ in self.waiting)
+        return learner._runs_late_natively and fits is not later
 
     def _natively(
         self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
@@ -199,19 +223,27 @@ class Stepper:
         return bool(self.learner._estimator_type == "classifier")
 
 
-def _rows_of(table: Table) -> list[Any]:
-    """The rows of a table as a learner that hashes them takes them: by name, with text, and not hashed yet."""
+def _by_name(learner: Learner, table: Table, start: int, stop: int) -> Iterable[Any]:
+    """The rows of a table one by one, by name if they have any."""
     if isinstance(table, TypedTable):
-        return table.mappings()
-    rows = [row for _, block in table.blocks() for row in block]
-    return rows if table.names is None else [dict(zip(table.names, row.tolist(), strict=True)) for row in rows]
+        return each_row(learner, table, start, stop)
+    rows = table.block(start, stop)
+    return rows if table.names is None else (dict(zip(table.names, row, strict=True)) for row in rows.tolist())
+
+
+def _fits(learner: Learner, x: Any) -> bool:
+    """Whether a row that waits is numbers for features that the learner knows."""
+    if isinstance(x, Mapping):
+        return learner._names is not None and x.keys() <= set(learner._names)
+    return isinstance(x, np.ndarray) and len(x) <= learner.n_features_in_
 
 
 def is_whole(learner: Learner, ticket: Ticket) -> bool:
     """Whether a row that waits lacks no value."""
     if isinstance(ticket.x, ByColumns):
         return not is_lost(learner, ticket.x.cells)
-    return learner._door.is_whole(array_of(learner, ticket))
+    row = np.array(list(ticket.x.values())) if isinstance(ticket.x, Mapping) else ticket.x
+    return learner._door.is_whole(row)
 
 
 def whole_rows(learner: Learner, rows: Any) -> Array:
