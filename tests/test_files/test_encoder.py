@@ -13,7 +13,7 @@ from driftline.files import Options
 from driftline.files.block import BlockMaker
 from driftline.files.raw import RawBlock
 from driftline.files.types import type_name
-from driftline.tables.encoder import Columns, spans
+from driftline.tables.encoder import Columns
 
 values = {
     "number": st.one_of(st.none(), st.floats(-1e6, 1e6, allow_nan=False)),
@@ -46,11 +46,12 @@ def encoded(table, cuts, missing="mean", limit=50, copied=False):
         if first == last:
             continue
         X, width = maker.block(raw(table.slice(first, last - first), first)).X, len(columns.names)
-        block, growth = columns.table(X.given, "", np.ones(len(X), dtype=bool))
-        for begin, end, wider in spans(growth, width, len(X)):
-            for x in block[begin:end]:
-                assert not x[wider:].any()
-                rows.append(dict(zip(columns.names[:wider], x.tolist(), strict=False)))
+        block, growth = columns.table(X.values, "", np.ones(len(X), dtype=bool))
+        widths = dict(growth)
+        for row, x in enumerate(block):
+            width = widths.get(row, width)
+            assert not x[width:].any()
+            rows.append(dict(zip(columns.names[:width], x.tolist(), strict=False)))
         if copied:
             state = json.loads(json.dumps(columns.state(), sort_keys=True))  # as files sort mappings
             columns = Columns(missing)

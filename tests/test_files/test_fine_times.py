@@ -59,4 +59,4 @@ def test_durations_of_every_unit_are_read_as_seconds(tmp_path, unit):
     block = next(iter(open_rows(tmp_path / "a.arrow", target="load")))
     cut = 1000 if unit == "ns" else 1
     expected = [number // cut * cut / scale for number in numbers[:5]]
-    np.testing.assert_allclose(block.X.given["gap"].values[:5], expected, rtol=1e-15)
+    np.testing.assert_allclose(block.X.values["gap"].values[:5], expected, rtol=1e-15)

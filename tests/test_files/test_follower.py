@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline.files import Block, DataError, Follower, follow
-from driftline.tables.cells import Given, TypedTable
+from driftline.tables.block import of_columns
+from driftline.tables.cells import Given
 
 
 def block_of(X, y, names, start=0, place=str, begins=None):
     """A block of columns of numbers."""
     given = {name: Given("number", np.ascontiguousarray(column)) for name, column in zip(names, X.T, strict=True)}
-    return Block(TypedTable(given, len(X), begins=begins), y, None, start, place)
+    return Block(of_columns(given, len(X), begins=begins), y, None, start, place)
 
 
 def blocks(labels, size):

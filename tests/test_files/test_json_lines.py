@@ -193,4 +193,4 @@ def test_half_of_a_surrogate_pair_is_refused_with_its_line(tmp_path, odd, place)
         list(open_rows(path, target="y", drop=["dropped"]))
     path.write_text('{"x": 1, "where": "\\ud83d\\ude00", "y": 1}\n')
     (block,) = open_rows(path, target="y")
-    assert block.X.given["where"].values.values == ["\U0001f600"]
+    assert block.X.values["where"].values.values == ["\U0001f600"]

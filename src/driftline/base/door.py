@@ -12,7 +12,8 @@ import numpy as np
 from driftline.base.batch import numbered
 from driftline.errors import warn
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
 
 LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # float64, for exact comparisons
@@ -70,26 +71,26 @@ class Door:
 
     # Many rows.
 
-    def check(self, table: Table, where: str, *, warn: bool = False) -> None:
-        """Raises ValueError unless a table has the model's features, in their order.
+    def check(self, block: RowBlock, where: str, *, warn: bool = False) -> None:
+        """Raises ValueError unless a block has the model's features, in their order.
 
-        With ``warn`` it warns, as scikit-learn does, if only one of table and model has names.
+        With ``warn`` it warns, as scikit-learn does, if only one of block and model has names.
         """
         if self.features is None:
             return
-        if warn and (table.names is None) != (self.names is None):
-            self._warn_of_names(table)
-        if table.names is not None and self.names is not None and table.names != self.names:
-            raise ValueError(different_names(where, self.names, table.names))
-        if table.columns != self.features:
+        if warn and (block.names is None) != (self.names is None):
+            self._warn_of_names(block)
+        if block.names is not None and self.names is not None and block.names != self.names:
+            raise ValueError(different_names(where, self.names, block.names))
+        if block.columns != self.features:
             raise ValueError(
-                f"{where}: X has {table.columns} features, but {self.owner} is expecting {self.features} features as input"
+                f"{where}: X has {block.columns} features, but {self.owner} is expecting {self.features} features as input"
             )
 
-    def _warn_of_names(self, table: Table) -> None:
+    def _warn_of_names(self, block: RowBlock) -> None:
         if "sklearn.utils.validation" not in sys.modules:
             return
-        if table.names is None:
+        if block.names is None:
             text = f"X does not have valid feature names, but {self.owner} was fitted with feature names"
         else:
             text = f"X has feature names, but {self.owner} was fitted without feature names"

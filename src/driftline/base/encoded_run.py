@@ -6,30 +6,32 @@ bring a new feature are learned singly, and the rows between two of them are rep
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from driftline._core import Outputs, heed_interrupt
-from driftline.base import slow_path
+from driftline.base import encoding, slow_path
 from driftline.base.batch import Batch
-from driftline.base.encoding import EncodedTable, Piece
 from driftline.base.replay import RunOptions
 from driftline.base.run import Run
 from driftline.tables import inputs, missing
+from driftline.tables.block import RowBlock
+from driftline.tables.cells import Given
 from driftline.tables.encoder import Columns
-from driftline.tables.inputs import Array
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
 
 class EncodedRun:
-    """Predicts and learns all rows of a table, within an undo.
+    """Predicts and learns all rows of a block, within an undo.
 
     Args:
         learner: the learner.
-        table: the rows.
+        block: the rows, which the learner's columns encode.
         y: the labels.
         weight: the sample weights.
         where: the caller's name, for messages.
@@ -37,9 +39,9 @@ class EncodedRun:
     """
 
     def __init__(
-        self, learner: Learner, table: EncodedTable, y: Array, weight: Array | None, where: str, options: RunOptions
+        self, learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions
     ) -> None:
-        self.learner, self.table, self.y, self.weight, self.where, self.options = learner, table, y, weight, where, options
+        self.learner, self.block, self.y, self.weight, self.where, self.options = learner, block, y, weight, where, options
         self.predictions = np.empty(y.shape)
         self.ends: Array | None = None if options.place is None else np.empty((2, len(y)))
         self.resets = np.zeros(len(y), dtype=np.uint8)
@@ -58,9 +60,9 @@ class EncodedRun:
     def run(self) -> Run:
         """All rows."""
         learner, before = self.learner, self.learner.n_skipped_
-        start, step = 0, inputs.rows_to_convert(max(self.table.source.columns, self.table.columns))
-        while start < self.table.rows:
-            start = self._rows(start, min(start + step, self.table.rows))
+        start, step = 0, encoding.rows_at_once(learner, self.block)
+        while start < self.block.rows:
+            start = self._rows(start, min(start + step, self.block.rows))
         with np.errstate(over="ignore"):
             errors = self.y - self.predictions
         memory = None if None in self.memory or not self.memory else np.array(self.memory, dtype=np.float64)
@@ -82,36 +84,36 @@ class EncodedRun:
 
     def _rows(self, start: int, stop: int) -> int:
         """Takes rows from ``start`` up to ``stop``, or fewer; returns where it ended."""
-        learner = self.learner
-        piece = self.table.piece(start, stop)
-        learned = self.learned[start:stop] & ~piece.lost
+        learner, count = self.learner, stop - start
+        given, lost = encoding.checked(learner, self.block, start, stop)
+        learned = self.learned[start:stop] & ~lost
         begin = 0
         if learner._core is None:
-            begin = int(learned.argmax()) if learned.any() else len(piece)
+            begin = int(learned.argmax()) if learned.any() else count
             self._singly(start, start + begin)
-            if begin == len(piece):
+            if begin == count:
                 return stop
         width = 0 if learner._core is None else learner._core.features
-        X, growth, columns = self.table.encode(piece, start, stop, learned)
+        X, growth, columns = encoding.encode(learner, self.block, given, lost, start, learned)
         events = ({begin: width} if learner._core is None else {}) | dict(growth)
-        for row, wider in [*events.items(), (len(piece), 0)]:
+        for row, wider in [*events.items(), (count, 0)]:
             if not self._replay(X[begin:row, :width], start + begin, int(learned[begin:row].sum())):
-                learner._columns = self._columns_at(piece, begin, learned)
+                learner._columns = self._columns_at(given, begin, learned)
                 self._singly(start + begin, start + row)
                 return start + row
-            if row < len(piece):
+            if row < count:
                 self._grow(X[row, :wider], columns, width, start + row)
                 if learner._core is None or learner._core.features != wider:  # the learner skipped the row
-                    learner._columns = self._columns_at(piece, row, learned)
+                    learner._columns = self._columns_at(given, row, learned)
                     return start + row + 1
             begin, width = row + 1, wider
         learner._columns = columns
         return stop
 
-    def _columns_at(self, piece: Piece, row: int, learned: Array) -> Columns:
-        """The columns after some rows of a piece."""
-        columns = self.table.known().copy()
-        columns.table({name: given.take(slice(0, row)) for name, given in piece.columns.items()}, self.where, learned[:row])
+    def _columns_at(self, given: Mapping[Name, Given], row: int, learned: Array) -> Columns:
+        """The columns after the first of some rows."""
+        columns = encoding.known(self.learner, self.block).copy()
+        columns.table({name: each.take(slice(0, row)) for name, each in given.items()}, self.where, learned[:row])
         return columns
 
     def _replay(self, X: Array, start: int, learned: int) -> bool:
@@ -149,7 +151,7 @@ class EncodedRun:
 
     def _singly(self, start: int, stop: int) -> None:
         """Takes rows as a loop would."""
-        for row, x in enumerate(self.table.each(start, stop), start):
+        for row, x in enumerate(encoding.each(self.learner, self.block, start, stop), start):
             slow_path.predict(self.learner, x, self.where, self._out(row, row + 1))
             weight = None if self.weight is None else float(self.weight[row])
             slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
@@ -162,7 +164,7 @@ class EncodedRun:
 
     def _next_snapshot(self, start: int) -> int:
         every = self.options.weights_every
-        return self.table.rows if every is None else (start // every + 1) * every
+        return self.block.rows if every is None else (start // every + 1) * every
 
     def _keep_weights(self, done: int) -> None:
         every, learner = self.options.weights_every, self.learner
@@ -187,6 +189,6 @@ class EncodedRun:
 
     def _padded(self, snapshots: list[Any]) -> Array:
         """Snapshots as an array, with zeros for those before the model began."""
-        found = np.zeros((self.table.rows // (self.options.weights_every or 1), *np.shape(snapshots[0])))
+        found = np.zeros((self.block.rows // (self.options.weights_every or 1), *np.shape(snapshots[0])))
         found[len(found) - len(snapshots) :] = snapshots
         return found

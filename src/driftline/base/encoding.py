@@ -6,8 +6,7 @@ and learn as it goes. Rows of plain numbers bypass them, unless missing values a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,10 +14,11 @@ import numpy as np
 from driftline.base.batch import numbered
 from driftline.base.door import LARGEST, Door, different_names
 from driftline.tables import cells, inputs, kinds, missing
-from driftline.tables.cells import Given, Row, TypedTable
+from driftline.tables.block import COLUMNS, FRAME, RowBlock
+from driftline.tables.cells import Given, Row
 from driftline.tables.columns import CATEGORIES
 from driftline.tables.encoder import Columns, Growth
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, SKIP
 
 if TYPE_CHECKING:
@@ -132,168 +132,160 @@ def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
     return lost
 
 
-# Tables.
+# Many rows: a block, which :func:`as_encoded` has prepared.
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some rows of a table.
-
-    Attributes:
-        columns: their values.
-        lost: rows that will be skipped because a value is missing.
-        named: whether the columns have names.
-    """
-
-    columns: dict[Name, Given]
-    lost: Array
-    named: bool
-
-    def row(self, place: int, unmet: Iterable[Name] = ()) -> Row:
-        """One of the rows, without missing values of columns that have had none."""
-        row = cells.row_of(self.columns, place, self.named)
-        for name in unmet:
-            if row[name] is None:
-                del row[name]
-        return row
-
-    def __len__(self) -> int:
-        return len(self.lost)
+def as_encoded(learner: Learner, block: RowBlock, where: str) -> RowBlock:
+    """The block as the core will take it: encoded by the learner's columns, unless it holds plain numbers."""
+    if block.encoded or not _encodes(learner, block):
+        return block
+    if not block.rows:
+        block.require_values()
+    found = block.by(lambda start, stop: _read(learner, found, start, stop))
+    found.encoded, found.where = True, where
+    _check(learner, found)
+    return found
 
 
-class EncodedTable(Table):
-    """A table that a learner's columns encode."""
-
-    def __init__(self, learner: Learner, table: Table, where: str) -> None:
-        self.learner, self.source = learner, table
-        columns = table.columns if learner._core is None else learner._core.features
-        super().__init__(None, table.rows, max(columns, 1), learner._names, where)
-        self.columns, self.open = columns, isinstance(table, TypedTable)
-        self._check()
-
-    def _check(self) -> None:
-        """Raises ValueError unless the columns are the learner's, in the same order."""
-        learner, given = self.learner, self.source.names
-        if learner._core is None or self.open:
-            return
-        columns = self.known()
-        if given is not None and columns.named and given != list(columns.columns):
-            raise ValueError(different_names(self._where, list(columns.columns), given))
-        if self.source.columns != len(columns.columns):
-            owner, known = type(learner).__name__, len(columns.columns)
-            raise ValueError(
-                f"{self._where}: X has {self.source.columns} features, but {owner} is expecting {known} features as input"
-            )
-
-    def known(self) -> Columns:
-        """The learner's columns, or new ones."""
-        limit = self.source.limit if isinstance(self.source, TypedTable) else CATEGORIES
-        return self.learner._columns or begin(self.learner, self._where, self.source.names is not None, limit)
-
-    def piece(self, start: int, stop: int) -> Piece:
-        """Rows ``start`` to ``stop`` by columns; raises ValueError for the first bad value."""
-        learner, largest, found = self.learner, self.learner._door.largest, self.rows_of(start, stop)
-        columns, lost, unmet = found.columns, found.lost, _unmet(learner, self.source)
-        refused: list[tuple[int, float, Name]] = []
-        whole = self.source.whole if isinstance(self.source, TypedTable) and largest == LARGEST["float64"] else ()
-        for name, given in columns.items() if len(whole) < len(columns) else ():
-            if name in whole:
-                continue
-            absent, word = cells.missing_in(given), missing.word(learner.missing, name)
-            bad = np.zeros_like(absent) if word in FILLS else absent.copy()
-            bad[: max(unmet.get(name, 0) - start, 0)] = False
-            if given.kind == kinds.NUMBER:
-                bad = bad | ~(absent | (np.abs(given.values) <= largest))
-            if not bad.any():
-                continue
-            lost = lost | bad
-            if word != SKIP:
-                row = int(bad.argmax())
-                refused.append((row, float(given.values[row]) if given.kind == kinds.NUMBER else np.nan, name))
-        if refused:
-            row, value, name = min(refused, key=lambda item: item[0])
-            learner._door.refuse_value(value, self._where, "X", f"{numbered(start + row, after=', ')}feature {name!r}")
-        return replace(found, lost=lost)
-
-    def rows_of(self, start: int, stop: int) -> Piece:
-        """Rows ``start`` to ``stop`` by columns, which are not checked."""
-        columns, known = cells.of_table(self.source, start, stop, self._where), self.known().columns
-        if self.open:
-            columns |= {name: Given(None, np.empty(stop - start)) for name in known if name not in columns}
-        elif self.learner._columns is not None:  # the columns of an array are the learner's, in order
-            columns = dict(zip(known, columns.values(), strict=True))
-        return Piece(columns, np.zeros(stop - start, dtype=bool), self.source.names is not None)
-
-    def encode(self, piece: Piece, start: int, stop: int, learned: Array) -> tuple[Array, Growth, Columns]:
-        """Rows as numbers, the new features that some bring, and the columns once they are learned.
-
-        A table that several learners take in turn keeps this for learners whose columns are still the same.
-        """
-        kept: Any = self.source.kept if isinstance(self.source, TypedTable) else None
-        before = self.learner._columns
-        state = (before, self.learner.missing, learned.tobytes(), piece.lost.tobytes())
-        found = None if kept is None else kept.get((start, stop))
-        if found is not None and found[0][0] is before and found[0][1:] == state[1:]:
-            return found[1]  # type: ignore[no-any-return]
-        columns = self.known().copy()
-        X, growth = columns.table(piece.columns, self._where, learned)
-        X[piece.lost] = np.nan
-        if kept is not None:
-            columns.shared = True
-            kept[start, stop] = state, (X, growth, columns)
-        return X, growth, columns
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers for the core; the columns learn nothing."""
-        assert self.learner._core is not None, "there are no features yet"
-        piece = self.piece(start, stop)
-        X, _ = self.known().copy().table(piece.columns, self._where, None)
-        X[piece.lost] = np.nan
-        return X
-
-    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
-        """All rows, in pieces."""
-        for start, stop in self._pieces(at_most):
-            yield start, self.block(start, stop)
-
-    def each(self, start: int, stop: int) -> Iterator[Row]:
-        """Rows one by one, which are not checked; the learner may learn them meanwhile."""
-        rows = self.rows_of(start, stop)
-        for place in range(stop - start):
-            unmet = _unmet(self.learner, self.source)
-            yield rows.row(place, [name for name, begin in unmet.items() if start + place < begin])
-
-    def whole_rows(self) -> Array:
-        """Which rows are complete."""
-        return ~np.concatenate([self.piece(start, stop).lost for start, stop in self._pieces()])
-
-    def _pieces(self, at_most: int | None = None) -> Iterator[tuple[int, int]]:
-        step = at_most or inputs.rows_to_convert(max(self.source.columns, self.columns))
-        return ((start, min(start + step, self.rows)) for start in range(0, self.rows, step))
-
-
-def is_plain(learner: Learner, table: TypedTable) -> bool:
-    """Whether a table holds numbers alone, for features that the learner knows or that all begin with the first row."""
-    if learner._columns is not None or not table.columns or not table.is_numeric:
+def _encodes(learner: Learner, block: RowBlock) -> bool:
+    if not learner._encodes or missing.by_column(learner.missing):
+        return learner._encodes
+    if block.kind == COLUMNS:
+        return not is_plain(learner, block)
+    if block.kind != FRAME or block.names is None:
         return False
-    if learner._core is not None:
-        return table.names == learner._names
-    return not any(np.isnan(given.values[0]) for given in table.given.values())
+    return bool(block.special) or (learner._columns is not None and block.names != learner._names)
 
 
-def each_row(learner: Learner, table: TypedTable, start: int, stop: int) -> Iterator[Any]:
-    """The rows of a table one by one, as the learner takes single rows at that time."""
+def is_plain(learner: Learner | None, block: RowBlock) -> bool:
+    """Whether columns hold numbers alone, for features that the learner knows or that all begin with the first row."""
+    if (learner is not None and learner._columns is not None) or not block.columns or block.special:
+        return False
+    if learner is not None and learner._core is not None:
+        return block.names == learner._names
+    return not any(np.isnan(given.values[0]) for given in block.values.values())
+
+
+def _check(learner: Learner, block: RowBlock) -> None:
+    """Raises ValueError unless the columns are the learner's, in the same order."""
+    if learner._core is None or block.kind == COLUMNS:
+        return
+    columns = known(learner, block)
+    if block.names is not None and columns.named and block.names != list(columns.columns):
+        raise ValueError(different_names(block.where, list(columns.columns), block.names))
+    if block.columns != len(columns.columns):
+        raise ValueError(
+            f"{block.where}: X has {block.columns} features, but {type(learner).__name__} is expecting "
+            f"{len(columns.columns)} features as input"
+        )
+
+
+def known(learner: Learner, block: RowBlock) -> Columns:
+    """The learner's columns, or new ones."""
+    return learner._columns or begin(learner, block.where, block.names is not None, block.limit)
+
+
+def by_column(learner: Learner, block: RowBlock, start: int, stop: int) -> dict[Name, Given]:
+    """Rows ``start`` to ``stop`` by column, which are not checked."""
+    found, columns = block.given(start, stop, block.where), known(learner, block).columns
+    if block.kind == COLUMNS:
+        return found | {name: Given(None, np.empty(stop - start)) for name in columns if name not in found}
+    if learner._columns is not None:  # the columns of an array are the learner's, in order
+        return dict(zip(columns, found.values(), strict=True))
+    return found
+
+
+def checked(learner: Learner, block: RowBlock, start: int, stop: int) -> tuple[dict[Name, Given], Array]:
+    """Rows by column, and which will be skipped for lack of a value; raises ValueError for the first bad value."""
+    largest, found = learner._door.largest, by_column(learner, block, start, stop)
+    lost, begins = np.zeros(stop - start, dtype=bool), _begins(learner, block)
+    refused: list[tuple[int, float, Name]] = []
+    whole = block.whole if largest == LARGEST["float64"] else ()
+    for name, given in found.items() if len(whole) < len(found) else ():
+        if name in whole:
+            continue
+        absent, word = cells.missing_in(given), missing.word(learner.missing, name)
+        bad = np.zeros_like(absent) if word in FILLS else absent.copy()
+        bad[: max(begins.get(name, 0) - start, 0)] = False
+        if given.kind == kinds.NUMBER:
+            bad = bad | ~(absent | (np.abs(given.values) <= largest))
+        if not bad.any():
+            continue
+        lost = lost | bad
+        if word != SKIP:
+            row = int(bad.argmax())
+            refused.append((row, float(given.values[row]) if given.kind == kinds.NUMBER else np.nan, name))
+    if refused:
+        row, value, name = min(refused, key=lambda item: item[0])
+        learner._door.refuse_value(value, block.where, "X", f"{numbered(start + row, after=', ')}feature {name!r}")
+    return found, lost
+
+
+def encode(
+    learner: Learner, block: RowBlock, given: dict[Name, Given], lost: Array, start: int, learned: Array
+) -> tuple[Array, Growth, Columns]:
+    """Rows as numbers, the new features that some bring, and the columns once they are learned.
+
+    A block that several learners take in turn keeps this for learners whose columns are still the same.
+    """
+    before, place = learner._columns, (start, len(lost))
+    state = (before, learner.missing, learned.tobytes(), lost.tobytes())
+    found = None if block.kept is None else block.kept.get(place)
+    if found is not None and found[0][0] is before and found[0][1:] == state[1:]:
+        return found[1]  # type: ignore[no-any-return]
+    columns = known(learner, block).copy()
+    X, growth = columns.table(given, block.where, learned)
+    X[lost] = np.nan
+    if block.kept is not None:
+        columns.shared = True
+        block.kept[place] = state, (X, growth, columns)
+    return X, growth, columns
+
+
+def _read(learner: Learner, block: RowBlock, start: int, stop: int) -> Array:
+    """Rows ``start`` to ``stop`` as numbers for the core; the columns learn nothing."""
+    assert learner._core is not None, "there are no features yet"
+    given, lost = checked(learner, block, start, stop)
+    X, _ = known(learner, block).copy().table(given, block.where, None)
+    X[lost] = np.nan
+    return X
+
+
+def each(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterator[Row]:
+    """Rows one by one, which are not checked; the learner may learn them meanwhile."""
+    columns = by_column(learner, block, start, stop)
+    for place in range(stop - start):
+        row = cells.row_of(columns, place, block.names is not None)
+        for name, begin in _begins(learner, block).items():
+            if start + place < begin and row[name] is None:
+                del row[name]
+        yield row
+
+
+def whole_rows(learner: Learner, block: RowBlock) -> Array:
+    """Which rows are complete."""
+    step = rows_at_once(learner, block)
+    starts = range(0, block.rows, step)
+    return ~np.concatenate([checked(learner, block, start, min(start + step, block.rows))[1] for start in starts])
+
+
+def rows_at_once(learner: Learner, block: RowBlock) -> int:
+    """How many rows to encode at a time."""
+    return inputs.rows_to_convert(max(block.columns, 0 if learner._core is None else learner._core.features))
+
+
+def each_row(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterator[Any]:
+    """The rows of a file one by one, as the learner takes single rows at that time."""
     if not learner._encodes:
-        yield from table[start:stop].mappings()
-    elif not missing.by_column(learner.missing) and is_plain(learner, table):
-        yield from (dict(zip(table.names or (), row, strict=True)) for row in table.block(start, stop).tolist())
+        yield from block[start:stop].mappings()
+    elif not missing.by_column(learner.missing) and is_plain(learner, block):
+        yield from (dict(zip(block.names or (), row, strict=True)) for row in block.block(start, stop).tolist())
     else:
-        yield from EncodedTable(learner, table, "").each(start, stop)
+        yield from each(learner, block, start, stop)
 
 
-def _unmet(learner: Learner, table: Table) -> dict[Name, int]:
+def _begins(learner: Learner, block: RowBlock) -> dict[Name, int]:
     """Columns whose missing values do not count until the row in which they begin."""
-    begins = table.begins if isinstance(table, TypedTable) else {}
-    known = {} if learner._columns is None else learner._columns.columns
-    new = {name: row for name, row in begins.items() if name not in known or not known[name].met}
+    columns = {} if learner._columns is None else learner._columns.columns
+    new = {name: row for name, row in block.begins.items() if name not in columns or not columns[name].met}
     return {name: row for name, row in new.items() if missing.word(learner.missing, name) not in FILLS}

@@ -15,7 +15,6 @@ from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
 from driftline.base.encoded_run import EncodedRun
-from driftline.base.encoding import EncodedTable
 from driftline.base.model import Model
 from driftline.base.native import Core, NativeCore
 from driftline.base.rules import Rule, choice, whole
@@ -24,10 +23,10 @@ from driftline.base.ticket import Ticket, mark_of
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record, Saved
-from driftline.tables import cells, inputs, missing
-from driftline.tables.cells import TypedTable
+from driftline.tables import inputs, missing
+from driftline.tables.block import RowBlock, as_block
 from driftline.tables.encoder import Columns
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
 
 _DELAY = whole(0, 10**15)  # a ticket keeps it as a float
@@ -260,48 +259,38 @@ class Learner(Model, Saved):
         self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
     ) -> Run:
         """Predicts and learns every row, within the caller's undo."""
-        table = self._as_table(X, where)
-        labels = replay.as_labels(self, y, table.rows, where)
-        weight = None if sample_weight is None else inputs.as_weights(sample_weight, table.rows, where)
+        block = self._as_block(X, where)
+        labels = replay.as_labels(self, y, block.rows, where)
+        weight = None if sample_weight is None else inputs.as_weights(sample_weight, block.rows, where)
         options = replay.run_options(labels, weights_every, level, where)
-        self._check_table(table, where)
+        self._check_block(block, where)
         fresh = self._core is None
         self._set_outputs(labels)
-        if isinstance(table, EncodedTable):
-            run = EncodedRun(self, table, labels, weight, where, options).run()
+        if block.encoded:
+            run = EncodedRun(self, block, labels, weight, where, options).run()
         else:
             if fresh:
-                self._meet(self._first_learned(table, labels, weight), table.names)
-            run = self._replay(table, labels, weight, where, options)
+                self._meet(self._first_learned(block, labels, weight), block.names)
+            run = self._replay(block, labels, weight, where, options)
         if fresh and self.n_seen_ == 0:
             self._forget()
-        if fresh or isinstance(table, EncodedTable):  # whose columns may have brought features
+        if fresh or block.encoded:  # whose columns may have brought features
             stability.warn_of_memory(self)
         stability.warn_of_range(self)
         return run
 
-    def _as_table(self, X: Any, where: str) -> Table:
-        """Rows as a table: an :class:`EncodedTable` if the core cannot take them as they are."""
-        table = inputs.as_table(X, where)
-        if not self._encodes or isinstance(table, EncodedTable):
-            return table
-        if not missing.by_column(self.missing):
-            if isinstance(table, TypedTable):
-                return table if encoding.is_plain(self, table) else EncodedTable(self, table, where)
-            if not isinstance(table, inputs.FrameTable) or table.names is None:
-                return table
-            if (self._columns is None or table.names == self._names) and not cells.has_special(table):
-                return table
-        return EncodedTable(self, table, where)
+    def _as_block(self, X: Any, where: str) -> RowBlock:
+        """Many rows as one block, which the learner's columns encode if the core cannot take them as they are."""
+        return encoding.as_encoded(self, as_block(X, where), where)
 
-    def _check_table(self, table: Table, where: str) -> None:
-        """Raises ValueError unless a table has the learner's features, in their order."""
-        if self._core is not None and not isinstance(table, EncodedTable):  # which checks its columns itself
-            self._door.check(table, where, warn=True)
+    def _check_block(self, block: RowBlock, where: str) -> None:
+        """Raises ValueError unless a block has the learner's features, in their order."""
+        if self._core is not None and not block.encoded:  # whose columns have been checked
+            self._door.check(block, where, warn=True)
 
-    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
-        """Predicts and learns all rows of a table that the core can read."""
-        return replay.replay(self, table, y, weight, where, options)
+    def _replay(self, block: RowBlock, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
+        """Predicts and learns all rows of a block that the core can read."""
+        return replay.replay(self, block, y, weight, where, options)
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         """Runs a block of rows through the core; returns how many rows were skipped."""
@@ -364,9 +353,9 @@ class Learner(Model, Saved):
         if place is not None and self._outputs is not None:
             raise ValueError(f"{where}: intervals need a single label per row")
         self._require_core(verb)
-        table = self._as_table(X, where)
-        self._check_table(table, where)
-        return replay.predict_table(self, table, where, place)
+        block = self._as_block(X, where)
+        self._check_block(block, where)
+        return replay.predict_block(self, block, where, place)
 
     def _predict_apart(self, X: Any) -> Array:
         """Predicts rows that need not follow the last learned row."""
@@ -406,17 +395,17 @@ class Learner(Model, Saved):
         if self._core is None and labels is not None:
             self._outputs = labels.shape[1] if labels.ndim == 2 else None
 
-    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
-        """The first row of a table that will be learned: it has a label, a weight and all its values."""
+    def _first_learned(self, block: RowBlock, y: Array, weight: Array | None) -> Array:
+        """The first row of a block that will be learned: it has a label, a weight and all its values."""
         counts: Array = np.abs(y) <= self._largest
         counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
         if weight is not None:
             counts &= weight > 0
-        for start, block in table.blocks(1024):
-            found = counts[start : start + len(block)] & self._door.whole_rows(block)
+        for start, rows in block.blocks(1024):
+            found = counts[start : start + len(rows)] & self._door.whole_rows(rows)
             if found.any():
-                return np.asarray(block[int(found.argmax())], dtype=np.float64)
-        return np.zeros(table.columns)
+                return np.asarray(rows[int(found.argmax())], dtype=np.float64)
+        return np.zeros(block.columns)
 
     def _meet(self, row: Any, names: list[Name] | None) -> None:
         """Makes the core, or grows it, so that ``row`` fits."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline._core import Level, Outputs, heed_interrupt
-from driftline.base import levels
+from driftline.base import encoding, levels
 from driftline.base.batch import Batch
 from driftline.base.rules import COUNT
 from driftline.base.run import Run
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -58,21 +59,21 @@ def write_start(out: Outputs) -> None:
         out.lower[:], out.upper[:] = -np.inf, np.inf
 
 
-def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
-    """Predicts and learns all rows of a table."""
-    out, errors, every = _outputs(learner, table, y, options)
-    step = inputs.rows_between_signals(table.columns, learner._operations(table.columns + 1), every or 1)
+def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
+    """Predicts and learns all rows of a block."""
+    out, errors, every = _outputs(learner, block, y, options)
+    step = inputs.rows_between_signals(block.columns, learner._operations(block.columns + 1), every or 1)
     skipped, shares = 0, []
     experts = tuple(learner._shares()) if every else ()
     if experts and not learner._keeps_shares:
         step = every  # shares can only be read between two blocks
-    for start, block in table.blocks(step):
-        rows = slice(start, start + len(block))
-        batch = Batch(block, y[rows], None if weight is None else weight[rows], where, start, table.names)
+    for start, piece in block.blocks(step):
+        rows = slice(start, start + len(piece))
+        batch = Batch(piece, y[rows], None if weight is None else weight[rows], where, start, block.names)
         skipped += learner._replay_block(batch, out.part(rows.start, rows.stop))
         with np.errstate(over="ignore"):
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
-        if experts and len(block) >= every:
+        if experts and len(piece) >= every:
             shares.append(learner._shares_of_block())
         heed_interrupt()
     learner._skipped += skipped
@@ -91,21 +92,21 @@ def replay(learner: Learner, table: Table, y: Array, weight: Array | None, where
         weights_every=None if options.weights_every is None else int(options.weights_every),
         level=options.level,
         skipped=skipped,
-        frames=table.library,
+        frames=block.library,
     )
 
 
-def _outputs(learner: Learner, table: Table, y: Array, options: RunOptions) -> tuple[Outputs, Array, int]:
-    every = min(int(options.weights_every or 0), table.rows + 1)
-    snapshots = table.rows // every if every else 0
+def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -> tuple[Outputs, Array, int]:
+    every = min(int(options.weights_every or 0), block.rows + 1)
+    snapshots = block.rows // every if every else 0
     predictions, errors = np.empty((2, *y.shape))  # one allocation, which the next replay is likely to reuse
-    lower, upper = (None, None) if options.place is None else np.empty((2, table.rows))
+    lower, upper = (None, None) if options.place is None else np.empty((2, block.rows))
     out = Outputs(
         predictions,
         lower=lower,
         upper=upper,
         level=options.place,
-        resets=np.zeros(table.rows, dtype=np.uint8) if learner._can_reset else None,
+        resets=np.zeros(block.rows, dtype=np.uint8) if learner._can_reset else None,
         weights=np.empty((snapshots, *learner._weights.shape)) if every else None,
         memory=np.empty((snapshots, 2)) if every and learner._memory() is not None else None,
         every=every,
@@ -113,13 +114,14 @@ def _outputs(learner: Learner, table: Table, y: Array, options: RunOptions) -> t
     return out, errors, every
 
 
-def predict_table(learner: Learner, table: Table, where: str, level: Level | None = None) -> Outputs:
-    """Predictions for all rows of a table, with intervals if a level is given; nothing is learned."""
-    lower, upper = (None, None) if level is None else np.empty((2, table.rows))
-    out = Outputs(room(learner, table.rows), lower=lower, upper=upper, level=level)
-    for start, block in table.blocks(inputs.rows_to_convert(table.columns)):
-        batch = Batch(block, None, None, where, start, table.names)
-        learner._replay_block(batch, out.part(start, start + len(block)))
+def predict_block(learner: Learner, block: RowBlock, where: str, level: Level | None = None) -> Outputs:
+    """Predictions for all rows of a block, with intervals if a level is given; nothing is learned."""
+    lower, upper = (None, None) if level is None else np.empty((2, block.rows))
+    out = Outputs(room(learner, block.rows), lower=lower, upper=upper, level=level)
+    names = learner._names if block.encoded else block.names
+    for start, piece in block.blocks(encoding.rows_at_once(learner, block)):
+        batch = Batch(piece, None, None, where, start, names)
+        learner._replay_block(batch, out.part(start, start + len(piece)))
     return out
 
 

@@ -118,7 +118,7 @@ def run(
     level = FORECAST_LEVEL if steps is not None and level is None else level
     kept = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
-    words = "skip" if fields.key else arguments.words_in(fields.missing)
+    words = arguments.words_in(fields.missing)
     request = running.Request(
         source=source,
         options=fields,

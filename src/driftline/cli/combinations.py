@@ -11,7 +11,7 @@ from driftline.base.rules import PROBABILITY
 from driftline.cli.arguments import names_in
 from driftline.files import Options
 from driftline.files.options import CLASSIFY
-from driftline.tables.missing import RAISE, SKIP
+from driftline.tables.missing import SKIP
 
 
 def check_level(level: float | None) -> None:
@@ -38,7 +38,7 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
         _refuse(flags, "--id", "--steps", "--delay", "--report")
     if options.key is not None:
         _refuse(flags, "--key", "--id", "--labels", "--steps", "--delay")
-        options = replace(options, missing=_skipping(options.missing))
+        options = replace(options, missing={"": SKIP, **options.missing})
     if options.task == CLASSIFY:
         _refuse(flags, "--task classify", "--level", "--steps", "--id", "--report")
     if flags["--steps"] is not None and delay:
@@ -52,16 +52,6 @@ def _refuse(flags: Mapping[str, object], option: str, *others: str) -> None:
     for other in others:
         if flags[other]:
             raise typer.BadParameter(f"{other} cannot be combined with {option}")
-
-
-def _skipping(missing: Mapping[str, str]) -> dict[str, str]:
-    """How models by key treat missing numbers: they are not filled in, because the row above may have another key."""
-    for policy in missing.values():
-        if policy not in (SKIP, RAISE):
-            raise typer.BadParameter(
-                f"--missing {policy} cannot be combined with --key: it would use values of other keys. skip is the default"
-            )
-    return {"": SKIP, **missing}
 
 
 def known_ahead(known: list[str] | None, steps: int | None, options: Options) -> tuple[str, ...] | None:

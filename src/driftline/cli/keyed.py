@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,15 @@ from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
 from driftline.files import Options, Rows
-from driftline.files.errors import DataError, Hint
+from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
 from driftline.files.ids import keys_of
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
-from driftline.fleet.core import has_fixed_size
 from driftline.report.key_log import KeyFacts, KeyLog
 from driftline.report.key_page import write_key_page
-
-
-def encodes_itself(fleet: Fleet, rows: Rows) -> bool:
-    """Whether each model encodes text and times as the rows of its own key bring them."""
-    return rows.encoder.has_more_than_numbers and not has_fixed_size(fleet.learner)
+from driftline.tables.columns import Column
+from driftline.tables.inputs import Name
 
 
 class Keyed(Task):
@@ -53,13 +50,16 @@ class Keyed(Task):
         learner: Learner = self.model.learner
         return learner
 
-    def features(self, rows: Rows) -> list[str]:
-        """The names of the features."""
-        return rows.encoder.names
+    @property
+    def features(self) -> list[str]:
+        """The names of the features of any model."""
+        return [str(name) for name in self.model._models.features()]
 
-    def crowded(self, rows: Rows) -> dict[str, int]:
-        """Columns with more texts than the limit for own features, and the limit."""
-        return rows.encoder.crowded()
+    @property
+    def columns(self) -> Mapping[Name, Column | None]:
+        """The columns of any model."""
+        found: Mapping[Name, Column | None] = self.model._columns()
+        return found
 
     @property
     def title(self) -> str:
@@ -81,15 +81,12 @@ class Keyed(Task):
 
     def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
-        keys, block = keys_of(raw, self.options), rows.encode(raw)
-        encodes = encodes_itself(self.model, rows)
-        if not encodes:
-            self._check_new_features(block, rows)
+        keys, block = keys_of(raw, self.options), rows.read(raw)
         assert block.y is not None
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftlineWarning)
-                run = self.model.run(keys, rows.encoder.as_given(raw) if encodes else block.X, block.y, level=self.level)
+                run = self.model.run(keys, block.X, block.y, level=self.level)
         except REFUSED as error:
             raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
         self._words += [str(warning.message) for warning in caught]
@@ -100,27 +97,13 @@ class Keyed(Task):
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1
         columns = {
-            **beginning(block),  # type: ignore[arg-type]
+            **beginning(block),
             "key": np.array(keys, dtype=object),
             "prediction": run.predictions,
         }
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
         return columns | {"alarm": alarms}, block.zone
-
-    def _check_new_features(self, block: Any, rows: Rows) -> None:
-        """Raises DataError for a new feature: the first row fixes the features of models of fixed size."""
-        for row, width in block.growth:
-            if block.start + row > 0:
-                column, _ = rows.encoder.features[width - 1]
-                kind = type(self.learner).__name__
-                raise DataError(
-                    f"brings the feature {block.names[width - 1]!r}, but with --key the first row fixes the "
-                    f"features of {kind}; --model auto takes new ones",
-                    place=block.place(row),
-                    column=column,
-                    hints=[Hint("drop", column, "to leave the column out")],
-                )
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, in total and by key."""

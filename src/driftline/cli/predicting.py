@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
-from driftline.cli.keyed import encodes_itself
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned
 from driftline.cli.outputs import open_output
@@ -29,8 +27,8 @@ from driftline.files.opening import JSON_LINES
 from driftline.files.raw import RawBlock
 from driftline.fleet import Fleet
 from driftline.storage import model_file
-from driftline.tables.columns import Categories
-from driftline.tables.inputs import Array
+from driftline.tables.columns import Categories, Column
+from driftline.tables.inputs import Name
 
 THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"
 SEVERAL_ROWS = "some keys have several rows; each is predicted as the next row of its key, which only the first one is"
@@ -87,7 +85,11 @@ def _options(model: Learner) -> Options:
     if model._columns is None or not model._columns.named:
         names = None if model._names is None or model._columns is not None else tuple(map(str, model._names))
         return Options(features=names)
-    columns = model._columns.columns
+    return _reading(model._columns.columns)
+
+
+def _reading(columns: Mapping[Name, Column | None]) -> Options:
+    """How to read the columns that a model learned from."""
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
     return Options(features=tuple(map(str, columns)), text=tuple(texts))
 
@@ -96,11 +98,10 @@ def _fleet(fleet: Fleet, key: str | None, path: Path) -> TrainedModel:
     """A fleet trained from Python: its models read the columns of a file themselves."""
     if key is None:
         raise ModelFileError(f"{path}: holds a Fleet saved from Python; --key names the column of its keys")
-    names, texts = fleet._columns()
-    if not names:
+    columns = fleet._columns()
+    if not columns:
         raise ModelFileError(f"{path}: the fleet has no column names; use it from Python")
-    options = Options(features=tuple(map(str, names)), text=tuple(map(str, texts)), key=key)
-    return TrainedModel(fleet, options, None, in_order=False)
+    return TrainedModel(fleet, replace(_reading(columns), key=key), None, in_order=False)
 
 
 def predict(
@@ -180,7 +181,7 @@ class Predictor:
         """The columns that the model learned from."""
         model = self.trained.model
         if isinstance(model, Fleet):
-            return list(self.rows.encoder.columns)
+            return list(map(str, model._columns()))
         columns = None if model._columns is None or not model._columns.named else model._columns.columns
         return [str(name) for name in columns or model._names or ()]
 
@@ -215,10 +216,7 @@ class Predictor:
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
-            if self.trained.known is None:
-                return _by_key(model, _as_learned(model, keys), self._given(raw), self.level, keys)
-            X = self.rows.encoder.as_given(raw) if encodes_itself(model, self.rows) else self._matrix(raw)
-            return _by_key(model, keys, X, self.level, keys)
+            return _by_key(model, _as_learned(model, keys), block.X, self.level, keys)
         self._check_width(model, block)
         if not len(block) or model._looks_back or not self.trained.in_order:
             return self._one_by_one(model, block, len(block))
@@ -236,21 +234,8 @@ class Predictor:
         """Raises DataError if the rows of a model without names have another number of columns."""
         if model._encodes and (model._names is None or (model._columns is not None and not model._columns.named)):
             known = model.n_features_in_ if model._columns is None else len(model._columns.columns)
-            if block.X.columns != known or not block.X.is_numeric:
+            if block.X.columns != known or block.X.special:
                 raise DataError(f"the rows have {block.X.columns} columns of numbers, the model learned from {known}")
-
-    def _given(self, raw: RawBlock) -> pa.Table:
-        """The columns that the model learned from, as they are; a column without a value so far is empty."""
-        self.rows.encode(raw)
-        found = self.rows.encoder.as_given(raw)
-        there, names = set(found.column_names), self.trained.options.features or ()
-        return pa.table({name: found.column(name) if name in there else pa.nulls(len(raw)) for name in names})
-
-    def _matrix(self, raw: RawBlock) -> Array:
-        """The features that the models of a fleet know."""
-        assert self.trained.known is not None
-        X = self.rows.encode(raw, learn=False).X
-        return np.ascontiguousarray(X[:, : len(self.trained.known["encoder"]["features"])])
 
     def _one_by_one(self, model: Learner, block: Block, count: int) -> Columns:
         """Predicts the first rows in order, each one row further ahead than the one before, or rows with ids."""

@@ -38,6 +38,7 @@ from driftline.report import RunLog
 from driftline.report.key_log import KeyLog
 from driftline.report.page import check_jinja
 from driftline.storage import atomic
+from driftline.tables.columns import crowded
 
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds between checks for signals while nothing arrives
@@ -316,7 +317,7 @@ class FileRun:
         return RunResult(
             source=self.rows.name,
             task=self.task,
-            names=self.task.features(self.rows),
+            names=self.task.features,
             rows=self.done,
             resumed_at=self.resumed_at,
             refed=self.rows.refed,
@@ -329,5 +330,5 @@ class FileRun:
             learning=self.learning,
             backwards=self.rows.maker.backwards,
             unused_time=self.rows.maker.dated if self.request.report and not self.request.options.time else None,
-            crowded=self.task.crowded(self.rows),
+            crowded=crowded(self.task.columns),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from driftline.files.raw import RawBlock
 from driftline.report import RunLog
 from driftline.report.clock import InUTC
 from driftline.report.page import write_page
-from driftline.tables.inputs import Array
+from driftline.tables.columns import Column
+from driftline.tables.inputs import Array, Name
 
 Columns = dict[str, Array]
 _FORECAST = ("prediction", "lower", "upper")
@@ -74,14 +76,15 @@ class Task(ABC):
         block = rows.read(raw)
         return self.take(block), block.zone
 
-    def features(self, rows: Rows) -> list[str]:
+    @property
+    def features(self) -> list[str]:
         """The names of the model's features."""
         return [str(name) for name in self.learner._names or ()]
 
-    def crowded(self, rows: Rows) -> dict[str, int]:
-        """Columns with more texts than the limit for own features, and the limit."""
-        columns = self.learner._columns
-        return {} if columns is None else columns.crowded()
+    @property
+    def columns(self) -> Mapping[Name, Column | None]:
+        """The columns that the model encodes."""
+        return {} if self.learner._columns is None else self.learner._columns.columns
 
     def finish(self) -> bool:
         """Called after the last row; returns whether there was more to learn."""

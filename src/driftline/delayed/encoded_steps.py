@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftline._core import Outputs
+from driftline.base import encoding
 from driftline.base import ticket as tickets
-from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.ticket import ByColumns
-from driftline.tables import cells, inputs, missing
+from driftline.tables import cells, missing
+from driftline.tables.block import RowBlock
 from driftline.tables.cells import Row
 from driftline.tables.columns import VALUE, Filled
 from driftline.tables.encoder import Columns, Late
@@ -31,11 +32,11 @@ _MOST = 256  # rows to take singly before trying again
 
 
 class EncodedSteps:
-    """Takes the rows of a table.
+    """Takes the rows of a block.
 
     Args:
         stepper: predicts and learns them.
-        table: the rows.
+        block: the rows, which the learner's columns encode.
         y: their labels.
         out: where predictions go.
         level: coverage of the intervals; None for no intervals.
@@ -44,29 +45,30 @@ class EncodedSteps:
     """
 
     def __init__(
-        self, stepper: Stepper, table: EncodedTable, y: Array, out: Outputs, level: float | None, where: str | None,
+        self, stepper: Stepper, block: RowBlock, y: Array, out: Outputs, level: float | None, where: str | None,
         start: int | None,
     ) -> None:  # fmt: skip
-        self.stepper, self.table, self.y, self.out, self.level = stepper, table, y, out, level
+        self.stepper, self.block, self.y, self.out, self.level = stepper, block, y, out, level
         self.where, self.start = where, start
         self.learner: Learner = stepper.learner
 
     def run(self) -> None:
         """Takes all rows."""
         row, size, singly = 0, _FEW, 1
-        if self.table.rows == 1:  # which takes less time singly
+        if self.block.rows == 1:  # which takes less time singly
             self._singly(0, 1)
             return
-        most = inputs.rows_to_convert(max(self.table.source.columns, self.table.columns))
-        while row < self.table.rows:
-            stop = min(row + size, self.table.rows)
+        most = encoding.rows_at_once(self.learner, self.block)
+        while row < self.block.rows:
+            stop = min(row + size, self.block.rows)
             done = self._at_once(row, stop)
             size = min(2 * size, most) if done == stop else _FEW
             singly = 1 if done - row >= _FEW else min(2 * singly, _MOST)
-            row = done if done == stop else self._singly(done, min(done + singly, self.table.rows))
+            row = done if done == stop else self._singly(done, min(done + singly, self.block.rows))
 
     def _singly(self, start: int, stop: int) -> int:
-        self.stepper.singly(self.table.each(start, stop), self.y, self.out, self.level, start, stop)
+        rows = encoding.each(self.learner, self.block, start, stop)
+        self.stepper.singly(rows, self.y, self.out, self.level, start, stop)
         return stop
 
     def _at_once(self, start: int, stop: int) -> int:
@@ -77,25 +79,25 @@ class EncodedSteps:
             return start
         before, waiting = [x.cells for x in asked], len(asked)
         try:
-            piece = self.table.piece(start, stop)
+            columns, gaps = encoding.checked(learner, self.block, start, stop)
         except ValueError:
             return start  # a row is refused
-        given = cells.joined(before, piece.columns)
-        if given is None or not piece.columns:
+        given = cells.joined(before, columns)
+        if given is None or not columns:
             return start
         labels = np.concatenate([[label for _, label in self.stepper.waiting], self.y[start:stop]])
-        lost = np.concatenate([[is_lost(learner, row) for row in before], piece.lost]).astype(bool)
+        lost = np.concatenate([[is_lost(learner, row) for row in before], gaps]).astype(bool)
         learned = (np.abs(labels) <= largest) & ~lost
         while stop > start:
             count = waiting + stop - start
             told = max(count - delay, 0)
-            columns, counted = self.table.known().copy(), np.arange(count) < told
+            known, counted = encoding.known(learner, self.block).copy(), np.arange(count) < told
             cut = {name: each.take(slice(0, count)) for name, each in given.items()}
-            values = columns.enter(cut, "", "column {}", learned[:count] & counted)
-            found = columns.late(values, waiting, stop - start, delay, learned[:told])
+            values = known.enter(cut, "", "column {}", learned[:count] & counted)
+            found = known.late(values, waiting, stop - start, delay, learned[:told])
             changed = _first_changed(found, waiting, learned[:told])
             if changed is None:
-                self._natively(start, stop, before, columns, found, lost[:count])
+                self._natively(start, stop, before, known, found, lost[:count])
                 return stop
             stop = start + changed + delay - waiting
         return start
@@ -129,7 +131,8 @@ class EncodedSteps:
         """Gives the tickets that wait their rows by columns, with the values that filled these in."""
         stepper, old = self.stepper, before[told:]
         first = max(told - len(before), 0)
-        new = zip(self.table.each(start + first, start + first + len(stepper.waiting) - len(old)), x[first:], strict=False)
+        stop = start + first + len(stepper.waiting) - len(old)
+        new = zip(encoding.each(self.learner, self.block, start + first, stop), x[first:], strict=False)
         kept = [*old, *(columns.keep_filled(row, dict(zip(columns.names, own.tolist(), strict=True))) for row, own in new)]
         wrapped = [
             (tickets.of_columns(row, ticket), label) for row, (ticket, label) in zip(kept, stepper.waiting, strict=True)
@@ -138,8 +141,8 @@ class EncodedSteps:
 
     def _columns_after(self, start: int, told: int, before: list[Row]) -> Columns | None:
         """The learner's columns after the rows that were learned before one was refused."""
-        columns = self.table.known().copy()
-        rows = [*before, *self.table.each(start, start + max(told - len(before), 0))][:told]
+        columns, stop = encoding.known(self.learner, self.block).copy(), start + max(told - len(before), 0)
+        rows = [*before, *encoding.each(self.learner, self.block, start, stop)][:told]
         for row in rows:
             columns.row(row, "", grow=True)
         return columns

@@ -23,8 +23,9 @@ from driftline.errors import not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables import inputs
-from driftline.tables.cells import Row, TypedTable
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import RowBlock, as_block
+from driftline.tables.cells import Row
+from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import SKIP
 
 _STEPS = whole(1, 10_000)
@@ -142,10 +143,10 @@ class Forecaster(model_file.Saved):
             self._undo.forget()
         return run
 
-    def _learn_columns(self, table: TypedTable, y: Array, level: float | None, where: str, start: int | None) -> ForecastRun:
+    def _learn_columns(self, table: RowBlock, y: Array, level: float | None, where: str, start: int | None) -> ForecastRun:
         """Learns rows by columns, which the model of each step encodes."""
         if self._rows and self._names is None:
-            raise ValueError(given.other_names(where, None, list(table.given)))
+            raise ValueError(given.other_names(where, None, table.names or []))
         cells, known = self._cells, self._known_columns
         if cells is None:
             cells = [given.of_numbers(row, self._names or []) for row in self._past] if self._rows else []
@@ -278,7 +279,7 @@ class Forecaster(model_file.Saved):
         if is_featureless(X):
             self._check_width(0, [], where)
             return [], np.empty((len(X), 0))
-        table = inputs.as_table(X, where)
+        table = as_block(X, where)
         self._check_width(table.columns, table.names, where)
         rows = np.concatenate([block for _, block in table.blocks()]) if table.rows else np.empty((0, table.columns))
         if self._rows and table.names is not None and self._names is not None:
@@ -374,7 +375,7 @@ class Numbers:
     def table(self, seen: Any) -> Any:
         """Rows as a stepper takes them."""
         width = seen.shape[1]
-        return Table(seen, len(seen), width, self._names, self._where) if width else seen
+        return RowBlock(seen, names=self._names, where=self._where) if width else seen
 
 
 def _first_informed(stepper: Stepper, rows: Any, y: Array) -> int:

@@ -12,9 +12,10 @@ from driftline.base.learner import Learner
 from driftline.base.rules import COUNT
 from driftline.delayed.known import Known, is_featureless
 from driftline.tables import cells, inputs, kinds, missing
-from driftline.tables.cells import Given, Row, TypedTable
+from driftline.tables.block import COLUMNS, FRAME, RowBlock, as_block, of_columns
+from driftline.tables.cells import Given, Row
 from driftline.tables.columns import Categories, Numbers
-from driftline.tables.inputs import Array, FrameTable, Name
+from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, RAISE
 
 
@@ -29,7 +30,7 @@ def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:
     return f"{where}: the feature names differ from those of the first row: {'; '.join(parts)}"
 
 
-def by_columns(x: Any, encoded: bool, where: str) -> TypedTable | None:
+def by_columns(x: Any, encoded: bool, where: str) -> RowBlock | None:
     """A row or a table by columns; None if it should be read as numbers.
 
     Args:
@@ -38,7 +39,7 @@ def by_columns(x: Any, encoded: bool, where: str) -> TypedTable | None:
         where: the caller's name, for messages.
     """
     given = inputs.named(x)
-    if isinstance(given, TypedTable):
+    if isinstance(given, RowBlock) and given.kind == COLUMNS:
         return given
     if isinstance(given, Mapping):
         if not encoded and not any(map(kinds.is_special, given.values())):
@@ -50,16 +51,16 @@ def by_columns(x: Any, encoded: bool, where: str) -> TypedTable | None:
         if encoded:
             raise ValueError(f"{where}: rows must have feature names: earlier rows held text or times")
         return None
-    table = inputs.as_table(x, where)
-    if not isinstance(table, FrameTable) or not table.rows or not (encoded or cells.has_special(table)):
+    table = as_block(x, where)
+    if table.kind != FRAME or not (encoded or table.special):
         return None
-    return TypedTable(cells.of_table(table, 0, table.rows, where), table.rows, begins=None)
+    return of_columns(table.given(0, table.rows, where), table.rows)
 
 
-def _one_row(row: Row) -> TypedTable:
+def _one_row(row: Row) -> RowBlock:
     found = cells.joined([row], {name: Given(None, np.empty(0)) for name in row})
     assert found is not None
-    return TypedTable(found, 1)
+    return of_columns(found, 1)
 
 
 def of_numbers(row: Array, names: Sequence[Name]) -> Row:
@@ -67,7 +68,7 @@ def of_numbers(row: Array, names: Sequence[Name]) -> Row:
     return Row((name, None if value != value else value) for name, value in zip(names, row.tolist(), strict=True))
 
 
-def known_columns(known: Sequence[Any] | None, table: TypedTable, where: str) -> list[Name] | None:
+def known_columns(known: Sequence[Any] | None, table: RowBlock, where: str) -> list[Name] | None:
     """The columns that are known ahead, by name; None for all. A file's columns may come later."""
     if table.open or known is None:
         return None if known is None else list(known)
@@ -76,13 +77,13 @@ def known_columns(known: Sequence[Any] | None, table: TypedTable, where: str) ->
     return places.named(table.names)
 
 
-def names_of(known: list[Name] | None, table: TypedTable, where: str) -> list[Name]:
+def names_of(known: list[Name] | None, table: RowBlock, where: str) -> list[Name]:
     """The columns so far; raises ValueError if a table has others, unless it comes from a file."""
     if known is None:
-        return list(table.given)
-    if not table.open and set(known) != set(table.given):
-        raise ValueError(other_names(where, known, list(table.given)))
-    return [*known, *(name for name in table.given if name not in set(known))]
+        return list(table.values)
+    if not table.open and set(known) != set(table.values):
+        raise ValueError(other_names(where, known, list(table.values)))
+    return [*known, *(name for name in table.values if name not in set(known))]
 
 
 class Rows:
@@ -97,11 +98,11 @@ class Rows:
     """
 
     def __init__(
-        self, past: list[Row], table: TypedTable, names: list[Name], known: Sequence[Name] | None, where: str
+        self, past: list[Row], table: RowBlock, names: list[Name], known: Sequence[Name] | None, where: str
     ) -> None:
         self._past, self._limit, self._begins, self._rows = past, table.limit, table.begins, table.rows
         absent = Given(None, np.empty(table.rows))
-        self._given = {name: table.given.get(name, absent) for name in names}
+        self._given = {name: table.values.get(name, absent) for name in names}
         self._shifted = [] if known is None else [name for name in names if name not in known]
         self.leaves_out = bool(self._shifted)
         found = cells.joined(past, {name: self._given[name] for name in self._shifted})
@@ -109,12 +110,12 @@ class Rows:
             raise ValueError(f"{where}: a column holds other values than before")
         self._all = found
 
-    def seen(self, step: int) -> TypedTable:
+    def seen(self, step: int) -> RowBlock:
         """The rows as seen ``step`` rows earlier, with old values for the columns not known ahead."""
         origins = np.maximum(np.arange(self._rows) + len(self._past) - step, 0)
         found = {**self._given, **{name: given.take(origins) for name, given in self._all.items()}}
         begins = {name: min(begin + step * (name in self._all), self._rows) for name, begin in self._begins.items()}
-        return TypedTable(found, self._rows, self._limit, begins)
+        return of_columns(found, self._rows, self._limit, begins)
 
     def table(self, seen: Any) -> Any:
         """Rows as a stepper takes them."""
@@ -126,12 +127,12 @@ class Rows:
         return [*self._past, *(cells.row_of(self._given, place, True) for place in new)][-count:]
 
 
-def refuse(learner: Learner, table: TypedTable, y: Array, where: str, start: int | None) -> None:
+def refuse(learner: Learner, table: RowBlock, y: Array, where: str, start: int | None) -> None:
     """Raises ValueError for the first value or label that the learner refuses; a file's rows are refused by place."""
     if table.open:
         return
     refused: list[tuple[int, Name]] = []
-    for name, values in table.given.items():
+    for name, values in table.values.items():
         absent = cells.missing_in(values)
         if missing.word(learner.missing, name) == RAISE and absent.any():
             refused.append((int(absent.argmax()), name))
@@ -176,10 +177,10 @@ def next_rows(
 def _rows_of(X_next: Any, where: str) -> list[Row]:
     if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
         return [cells.of_mapping(inputs.named(x), where) for x in X_next]
-    table = inputs.as_table(X_next, where)
+    table = as_block(X_next, where)
     if table.names is None:
         raise ValueError(f"{where}: X_next must be a frame or a list of mappings: earlier rows held text or times")
-    columns = cells.of_table(table, 0, table.rows, where)
+    columns = table.given(0, table.rows, where)
     return [cells.row_of(columns, place, True) for place in range(table.rows)]
 
 

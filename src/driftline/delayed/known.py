@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline.base.rules import COUNT
 from driftline.tables import inputs
+from driftline.tables.block import as_block
 from driftline.tables.inputs import Array, Name
 
 
@@ -89,7 +90,7 @@ class Known:
             return self._of_mappings(X_next, names, last, where)
         if places is not None:
             X_next = _numbers_alone(X_next, names, places)
-        table = inputs.as_table(X_next, where)
+        table = as_block(X_next, where)
         given = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()])
         if table.names is not None:
             items = dict(zip(table.names, given.T, strict=True))

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from driftline._core import LateRows, Outputs, Status, heed_interrupt
-from driftline.base import levels
+from driftline.base import encoding, levels
 from driftline.base.batch import Batch
-from driftline.base.encoding import EncodedTable, each_row
 from driftline.base.learner import Learner
 from driftline.base.ticket import ByColumns, Ticket
 from driftline.delayed import packed
 from driftline.delayed.encoded_steps import EncodedSteps, is_lost
 from driftline.errors import ModelFileError
 from driftline.tables import missing
-from driftline.tables.cells import TypedTable
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import COLUMNS, RowBlock
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.base.native import NativeCore
@@ -88,25 +87,24 @@ class Stepper:
         """Takes the rows of a table: natively if the learner can, otherwise one by one.
 
         Args:
-            x: (rows, features) numbers, or a table that the learner's columns may encode.
+            x: (rows, features) numbers, or a block of rows of any kind.
             y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
             where: the caller's name, for messages; None for the learner's own methods.
             level: coverage of the intervals; None for no intervals.
             start: the number of the first row, for messages.
         """
-        encodes = isinstance(x, Table) and self.learner._encodes
-        table = self.learner._as_table(x, where or "Stepper") if encodes else x
-        count = x.rows if isinstance(x, Table) else len(x)
+        encodes, count = isinstance(x, RowBlock) and self.learner._encodes, len(x)
+        rows = self.learner._as_block(x, where or "Stepper") if encodes else x
         lower, upper = (None, None) if level is None else np.empty((2, count))
         place = None if level is None else levels.as_level(level, where or "Stepper")
         out, new = Outputs(np.empty(count), lower=lower, upper=upper, level=place), self.learner._core is None
         try:
-            if isinstance(table, EncodedTable):
-                EncodedSteps(self, table, y, out, level, where, start).run()
-            elif isinstance(x, Table) and not encodes:
+            if isinstance(rows, RowBlock) and rows.encoded:
+                EncodedSteps(self, rows, y, out, level, where, start).run()
+            elif isinstance(x, RowBlock) and not encodes:
                 self.singly(_by_name(self.learner, x, 0, count), y, out, level, 0, count)
             else:
-                self._numbers(x, table, y, out, level, where, start)
+                self._numbers(x, rows, y, out, level, where, start)
         except BaseException:
             if new and not self.learner.n_seen_:
                 self.learner._forget()  # its next row may have other features
@@ -125,12 +123,12 @@ class Stepper:
             self._tell_oldest()
 
     def _numbers(
-        self, x: Any, table: Any, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None
+        self, x: Any, block: Any, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None
     ) -> None:
         """Takes rows of numbers, natively as soon as the learner can."""
-        named = isinstance(table, Table)
-        numbers = np.concatenate([np.asarray(block, dtype=np.float64) for _, block in table.blocks()]) if named else table
-        names: list[Name] | None = table.names if named else None if table.shape[1] else []
+        named = isinstance(block, RowBlock)
+        numbers = np.concatenate([np.asarray(piece, dtype=np.float64) for _, piece in block.blocks()]) if named else block
+        names: list[Name] | None = block.names if named else None if block.shape[1] else []
         done, count = 0, len(numbers)
         while done < count:
             rest = out.part(done, count)
@@ -223,12 +221,12 @@ class Stepper:
         return bool(self.learner._estimator_type == "classifier")
 
 
-def _by_name(learner: Learner, table: Table, start: int, stop: int) -> Iterable[Any]:
-    """The rows of a table one by one, by name if they have any."""
-    if isinstance(table, TypedTable):
-        return each_row(learner, table, start, stop)
-    rows = table.block(start, stop)
-    return rows if table.names is None else (dict(zip(table.names, row, strict=True)) for row in rows.tolist())
+def _by_name(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterable[Any]:
+    """The rows of a block one by one, by name if they have any."""
+    if block.kind == COLUMNS:
+        return encoding.each_row(learner, block, start, stop)
+    rows = block.block(start, stop)
+    return rows if block.names is None else (dict(zip(block.names, row, strict=True)) for row in rows.tolist())
 
 
 def _fits(learner: Learner, x: Any) -> bool:
@@ -248,9 +246,9 @@ def is_whole(learner: Learner, ticket: Ticket) -> bool:
 
 def whole_rows(learner: Learner, rows: Any) -> Array:
     """Which rows lack no value."""
-    table = learner._as_table(rows, "") if isinstance(rows, Table) else None
-    if isinstance(table, EncodedTable):
-        return table.whole_rows()
+    block = learner._as_block(rows, "") if isinstance(rows, RowBlock) else None
+    if block is not None and block.encoded:
+        return encoding.whole_rows(learner, block)
     return learner._door.whole_rows(np.asarray(rows))
 
 

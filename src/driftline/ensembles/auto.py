@@ -124,7 +124,7 @@ class Auto(Learner, init=False):
 
     def _without_lags(self, X: Any, predictions: Array) -> Array:
         core = self._require_core("predict")
-        for start, block in self._as_table(X, "Auto.predict").blocks(BLOCK_ROWS):
+        for start, block in self._as_block(X, "Auto.predict").blocks(BLOCK_ROWS):
             whole = np.isfinite(predictions[start : start + len(block)])  # a row with a missing value has no prediction
             rows = block[whole].astype(self.dtype).astype(np.float64)
             predictions[start : start + len(block)][whole] = core.apart(rows)

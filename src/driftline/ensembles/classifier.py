@@ -11,7 +11,6 @@ from driftline.base import encoding, params, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite
-from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
@@ -22,7 +21,8 @@ from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_
 from driftline.linear.dfop import DFOP
 from driftline.storage.model_file import Record
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 
 _DEFAULT = DFOP()
 
@@ -167,26 +167,26 @@ class Classifier(MetaLearner):
             raise ValueError(f"{where}: class labels have no interval; predict_proba_one gives probabilities")
         if weights_every is not None:
             raise ValueError(f"{where}: weights_every needs a regressor")
-        table = self._as_table(X, where)
-        labels = as_labels(y, table.rows, where)
-        weight = inputs.as_weights(sample_weight, table.rows, where)
+        block = self._as_block(X, where)
+        labels = as_labels(y, block.rows, where)
+        weight = inputs.as_weights(sample_weight, block.rows, where)
         met = Labels(self._labels.known)  # the core must not know labels before the row where they first occur
-        codes = met.codes(labels, self._counted(table, weight))
-        run = super()._learn_table(X, codes, weight, where)
+        codes = met.codes(labels, self._counted(block, weight))
+        run = super()._learn_table(block, codes, weight, where)
         if self._core is not None:
             self._met = met
         missed = (run.predictions != codes).astype(np.float64)
         missed[np.isnan(codes) | np.isnan(run.predictions)] = np.nan
         return Run(met.of(run.predictions), missed, resets=run.resets, skipped=run.skipped)
 
-    def _counted(self, table: Table, weight: Array | None) -> Array:
+    def _counted(self, block: RowBlock, weight: Array | None) -> Array:
         """Which rows are learned if they have a label."""
-        counted = np.ones(table.rows, dtype=bool) if weight is None else weight > 0
-        if isinstance(table, EncodedTable):
-            counted &= table.whole_rows()
+        counted = np.ones(block.rows, dtype=bool) if weight is None else weight > 0
+        if block.encoded:
+            counted &= encoding.whole_rows(self, block)
         elif self.missing == "skip":
-            for start, block in table.blocks(inputs.BLOCK_ROWS):
-                counted[start : start + len(block)] &= self._door.whole_rows(block)
+            for start, rows in block.blocks(inputs.BLOCK_ROWS):
+                counted[start : start + len(rows)] &= self._door.whole_rows(rows)
         return counted
 
     def partial_fit(  # type: ignore[override]
@@ -278,11 +278,11 @@ class Classifier(MetaLearner):
     def _score_table(self, X: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
         core = self._require_core(verb)
-        table = self._as_table(X, where)
-        self._check_table(table, where)
+        block = self._as_block(X, where)
+        self._check_block(block, where)
         parts = [
-            core.scores(Batch(block, None, None, where, start, table.names))
-            for start, block in table.blocks(inputs.BLOCK_ROWS)
+            core.scores(Batch(rows, None, None, where, start, block.names))
+            for start, rows in block.blocks(inputs.BLOCK_ROWS)
         ]
         decisions, probabilities = zip(*parts, strict=True)
         return np.concatenate(decisions), np.concatenate(probabilities)

@@ -112,8 +112,8 @@ class LearnerDriver(Driver):
 
     def _run_late(self, block: Block) -> Predicted:
         learner: Learner = self.learner
-        table = learner._as_table(block.X, self.where)
-        learner._check_table(table, self.where)
+        table = learner._as_block(block.X, self.where)
+        learner._check_block(table, self.where)
         labels = inputs.as_vector(block.y, len(block), self.where, "y")
         out = self.stepper.table(table, labels, self.where, level=self.level, start=block.start)
         return Predicted(out.predictions, out.lower, out.upper)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from driftline.base.rules import COUNT
-from driftline.tables import cells, inputs, kinds
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables import inputs, kinds
+from driftline.tables.block import RowBlock, as_block
+from driftline.tables.inputs import Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array to replay at once
 STREAM_ROWS = 16_384  # rows to draw from a stream at once
@@ -40,23 +41,23 @@ class Block:
     @cached_property
     def table(self) -> tuple[Array, list[Name]]:
         """The rows as one array, and the feature names, or their indices."""
-        table = inputs.as_table(self.X, "evaluate")
+        table = as_block(self.X, "evaluate")
         values = np.concatenate([block for _, block in table.blocks()])
         return values, table.names or list(range(table.columns))
 
     @cached_property
     def _special(self) -> Any:
         """The table, if it has columns of text or times."""
-        table = inputs.as_table(self.X, "evaluate") if is_frame(self.X) or isinstance(self.X, Table) else None
-        return table if table is not None and cells.has_special(table) else None
+        table = as_block(self.X, "evaluate") if is_frame(self.X) or isinstance(self.X, RowBlock) else None
+        return table if table is not None and table.special else None
 
     def rows(self, as_mappings: bool) -> list[Any]:
         """The rows one by one, as mappings if requested or if they are mappings."""
         if self.mappings:
             return list(self.X)
         if self._special is not None:
-            typed = isinstance(self._special, cells.TypedTable)
-            return self._special.mappings() if typed else list(self._special.frame.iter_rows(named=True))
+            found: list[Any] = self._special.mappings()
+            return found
         if inputs.is_sparse(self.X) and not as_mappings:
             return [self.X[row] for row in range(len(self))]
         values, names = self.table
@@ -153,7 +154,7 @@ def as_arrays(pair: Any, where: str) -> Pair:
     X, y = pair
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
         X = list(X)
-    elif not isinstance(X, (np.ndarray, Table)) and not is_frame(X):
+    elif not isinstance(X, (np.ndarray, RowBlock)) and not is_frame(X):
         X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
@@ -168,7 +169,7 @@ def as_arrays(pair: Any, where: str) -> Pair:
 
 def is_frame(X: Any) -> bool:
     """Whether this is a pandas, polars or Arrow frame."""
-    return not isinstance(X, Table) and (hasattr(X, "columns") or hasattr(X, "column_names"))
+    return not isinstance(X, RowBlock) and (hasattr(X, "columns") or hasattr(X, "column_names"))
 
 
 def cut(X: Any, start: int, stop: int) -> Any:

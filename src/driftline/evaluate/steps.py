@@ -16,7 +16,8 @@ from driftline.evaluate.metrics import Metric, OfBaseline
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 
 
 class StepDriver(Driver):
@@ -55,7 +56,7 @@ class StepDriver(Driver):
             if row.keys() != set(names):
                 raise ValueError(f"{self.where}: the feature names differ from the first row's")
         values = np.array([[row[name] for name in names] for row in rows])
-        return Table(values, len(rows), len(names), list(names), self.where)
+        return RowBlock(values, names=list(names), where=self.where)
 
 
 def _lost(block: Block, before: Array, step: int) -> Array:

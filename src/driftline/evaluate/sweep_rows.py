@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 from driftline.base import replay
 from driftline.base.learner import Learner
 from driftline.ensembles.labels import as_labels
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, FrameTable
-from driftline.tables.sparse import SparseTable, compressed
+from driftline.tables.block import FRAME, RowBlock, as_block, as_sparse_block
+from driftline.tables.inputs import Array
 
 BLOCK_BYTES = 2**20  # of X: fits the cache while one setting after another learns it
 FEWEST_ROWS = 64
 MOST_ENTRIES = 2**22  # of sparse rows at once: interrupts wait for them
-
-
-class SharedFrame(FrameTable):
-    """A piece of a frame whose numbers are converted once for all learners; text is converted only on request."""
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers."""
-        return self._numbers[start:stop]
-
-    @cached_property
-    def _numbers(self) -> Array:
-        return super().block(0, self.rows)
 
 
 class SweepRows:
@@ -52,15 +39,20 @@ class SweepRows:
 def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:
     """The number of rows, the numbers in a row, the fewest rows to learn at once, and a function that cuts rows."""
     if inputs.is_sparse(X):
-        table: inputs.Table = SparseTable(X, where)
-        sparse = compressed(X, where, "X")
+        table = as_sparse_block(X, where)
+        sparse = table.values
         entries = max(1, sparse.nnz // table.rows)
         # A call costs at least a pass over the learner's weights, so a block should have more entries than that.
         return table.rows, entries, min(4 * table.columns, MOST_ENTRIES) // entries, lambda rows: sparse[rows]
     if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
         return len(X), max(1, len(X[0])), 0, lambda rows: X[rows]
-    table = inputs.as_table(X, where)
-    if isinstance(table, FrameTable):
-        frame, labels = table.frame, list(table.frame.columns)
-        return table.rows, table.columns, 0, lambda rows: SharedFrame(frame[rows], labels, where)
+    table = as_block(X, where)
+    if table.kind == FRAME:
+        return table.rows, table.columns, 0, lambda rows: _shared(table[rows])
     return table.rows, table.columns, 0, lambda rows: table.block(rows.start, rows.stop)
+
+
+def _shared(piece: RowBlock) -> RowBlock:
+    """A piece of a frame that is converted once for all learners."""
+    piece.kept = {}
+    return piece

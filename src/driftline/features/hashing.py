@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from driftline import _core
 from driftline.base import params
 from driftline.features.transformer import Transformer
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import FRAME, MAPPINGS, SPARSE, RowBlock, as_block
+from driftline.tables.inputs import Array, Name
 from driftline.tables.sparse import compressed
 
 _ELEMENTS = 2**18  # of dense rows at a time
@@ -68,9 +70,9 @@ class Hashing(Transformer):
         from scipy.sparse import csr_array
 
         where = f"{type(self).__name__}.transform"
-        table = self.table(X, where)
-        rows, places, values = table.entries(0, table.rows)
-        hashed = csr_array((values, (rows, places)), shape=(table.rows, self.n))
+        block = _any_rows(X, where)
+        rows, places, values = self._entries(block, 0, block.rows)
+        hashed = csr_array((values, (rows, places)), shape=(block.rows, self.n))
         bad = np.flatnonzero(~np.isfinite(hashed.data))
         if bad.size:
             row = int(np.searchsorted(hashed.indptr, bad[0], side="right")) - 1
@@ -107,9 +109,45 @@ class Hashing(Transformer):
             numbers[key] = numbers.get(key, 0.0) + number
         return numbers
 
-    def table(self, X: Any, where: str) -> HashedTable:
-        """Many rows, hashed block by block."""
-        return HashedTable(self, X, where)
+    def block(self, X: Any, where: str) -> RowBlock:
+        """Many rows of any width, hashed piece by piece."""
+        source = _any_rows(X, where)
+        found = source.by(partial(self._read, source), self.n, max(1, _ELEMENTS // self.n)).require_values()
+        found.names = None
+        return found
+
+    def _read(self, block: RowBlock, start: int, stop: int) -> Array:
+        """Rows ``start`` to ``stop`` of a block, hashed."""
+        return _dense(*self._entries(block, start, stop), min(stop, block.rows) - start, self.n)
+
+    def _entries(self, block: RowBlock, start: int, stop: int) -> Entries:
+        """The non-zero entries of some rows."""
+        if block.kind == MAPPINGS:
+            return self._of_mappings(block.values[start:stop], block.where)
+        if block.kind == SPARSE:
+            piece = block.values[start:stop].tocoo()
+            columns, back = np.unique(piece.col, return_inverse=True)
+            places, signs = self.places([str(column) for column in columns])
+            values = inputs.as_numbers(np.asarray(piece.data), block.where, "X")
+            return np.asarray(piece.row, dtype=np.int64), places[back], signs[back] * values
+        names: list[Name] = list(range(block.columns)) if block.names is None else block.names
+        raw = block.raw_columns(start, stop) if block.kind == FRAME else None
+        if raw is None or all(column.dtype.kind in "biuf" for column in raw):
+            return _of_columns(self.places(list(map(str, names))), block.block(start, stop))
+        parts = [self._of_column(str(name), column, block.where) for name, column in zip(names, raw, strict=True)]
+        rows, places, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return rows, places, values
+
+    def _of_column(self, name: str, column: Array, where: str) -> Entries:
+        if column.dtype.kind not in "OUT":
+            places, signs = self.places([name])
+            numbers = inputs.as_numbers(column, where, f"column {name!r}")
+            return np.arange(len(column)), np.repeat(places, len(column)), signs * numbers
+        cells = column.astype(object)
+        texts = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
+        places, signs = self.places([f"{name}={cell}" if isinstance(cell, str) else name for cell in cells])
+        cells[texts] = 1.0
+        return np.arange(len(cells)), places, signs * inputs.as_numbers(cells, where, f"column {name!r}")
 
     def places(self, names: Sequence[str]) -> tuple[Array, Array]:
         """The columns of names, and their signs."""
@@ -133,63 +171,10 @@ class Hashing(Transformer):
         return np.array(lines, dtype=np.int64), places, signs * np.array(values, dtype=np.float64)
 
 
-class HashedTable(Table):
-    """Rows of any width as dense rows of ``n`` columns."""
-
-    def __init__(self, hashing: Hashing, X: Any, where: str) -> None:
-        self._hashing, self._source = hashing, X
-        self._plain: Table | None = None
-        if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
-            rows = len(X)
-        elif inputs.is_sparse(X):
-            self._source = compressed(X, where, "X")
-            rows = self._source.shape[0]
-        else:
-            self._plain = inputs.as_table(X, where)
-            rows = self._plain.rows
-        super().__init__(None, rows, hashing.n, None, where)
-
-    def entries(self, start: int, stop: int) -> Entries:
-        """The non-zero entries of some rows."""
-        if self._plain is not None:
-            return self._of_table(self._plain, start, stop)
-        if inputs.is_sparse(self._source):
-            piece = self._source[start:stop].tocoo()
-            columns, back = np.unique(piece.col, return_inverse=True)
-            places, signs = self._hashing.places([str(column) for column in columns])
-            values = inputs.as_numbers(np.asarray(piece.data), self._where, "X")
-            return np.asarray(piece.row, dtype=np.int64), places[back], signs[back] * values
-        return self._hashing._of_mappings(self._source[start:stop], self._where)
-
-    def _of_table(self, table: Table, start: int, stop: int) -> Entries:
-        names: list[Name] = list(range(table.columns)) if table.names is None else table.names
-        columns = table.columns_of(start, stop) if isinstance(table, inputs.FrameTable) else None
-        if columns is None or all(column.dtype.kind in "biuf" for column in columns):
-            return _of_columns(self._hashing.places(list(map(str, names))), table.block(start, stop))
-        parts = [self._of_column(str(name), column) for name, column in zip(names, columns, strict=True)]
-        rows, places, values = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return rows, places, values
-
-    def _of_column(self, name: str, column: Array) -> Entries:
-        if column.dtype.kind not in "OUT":
-            places, signs = self._hashing.places([name])
-            numbers = inputs.as_numbers(column, self._where, f"column {name!r}")
-            return np.arange(len(column)), np.repeat(places, len(column)), signs * numbers
-        cells = column.astype(object)
-        texts = np.array([isinstance(cell, str) for cell in cells], dtype=bool)
-        places, signs = self._hashing.places([f"{name}={cell}" if isinstance(cell, str) else name for cell in cells])
-        cells[texts] = 1.0
-        return np.arange(len(cells)), places, signs * inputs.as_numbers(cells, self._where, f"column {name!r}")
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop``, dense."""
-        return _dense(*self.entries(start, stop), min(stop, self.rows) - start, self.columns)
-
-    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
-        """All rows, in blocks that fit into memory."""
-        step = max(1, min(at_most or inputs.BLOCK_ROWS, _ELEMENTS // self.columns))
-        for start in range(0, self.rows, step):
-            yield start, self.block(start, min(start + step, self.rows))
+def _any_rows(X: Any, where: str) -> RowBlock:
+    if isinstance(X, (list, tuple)) and len(X) > 0 and isinstance(X[0], Mapping):
+        return RowBlock(X, MAPPINGS, where=where)
+    return RowBlock(compressed(X, where, "X"), SPARSE, where=where) if inputs.is_sparse(X) else as_block(X, where)
 
 
 def _of_columns(found: tuple[Array, Array], block: Array) -> Entries:

@@ -25,7 +25,8 @@ from driftline.features.standardize import Standardize
 from driftline.features.transformer import TRANSFORMERS, Transformer, parts_of
 from driftline.features.unit_norm import UnitNorm
 from driftline.linear.rls import RLS
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array, Name
 
 _PARTS: list[Transformer] = [Standardize()]
 _SAME = Lags()  # the row as it is
@@ -125,8 +126,8 @@ class Pipeline(MetaLearner):
     def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
         return super()._kept_row(x, row, names) if self._hashing is None else self._hashing.unhashed(x)
 
-    def _as_table(self, X: Any, where: str) -> Table:
-        return super()._as_table(X, where) if self._hashing is None else self._hashing.table(X, where)
+    def _as_block(self, X: Any, where: str) -> RowBlock:
+        return super()._as_block(X, where) if self._hashing is None else self._hashing.block(X, where)
 
     def _refresh(self, before: dict[str, Any]) -> None:
         if self.transformers is not before["transformers"]:

@@ -21,7 +21,8 @@ from driftline.errors import not_fitted
 from driftline.features.chain import Chain
 from driftline.storage import codec
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
+from driftline.tables.block import RowBlock, as_block
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.ensembles.classifier import Classifier
@@ -136,22 +137,22 @@ class Transformer(Model):
         where = f"{type(self).__name__}.transform"
         if self._chain is None and any(part._learns for part in self._parts()):
             raise not_fitted(f"{where}: the transformer is not fitted yet: it has seen no row")
-        table = inputs.as_table(X, where)
+        block = as_block(X, where)
         with self._guard.claim():
-            self._door.check(table, where)
-            return self._through(self._chain_for(table.columns), table, None, where)
+            self._door.check(block, where)
+            return self._through(self._chain_for(block.columns), block, None, where)
 
     def _run(self, X: Any, y: Any, where: str) -> Array:
-        table = inputs.as_table(X, where)
-        labels = self._labels(y, table.rows, where)
-        self._door.check(table, where)
-        return self._through(self._ready(table.columns, table.names), table, labels, where)
+        block = as_block(X, where)
+        labels = self._labels(y, block.rows, where)
+        self._door.check(block, where)
+        return self._through(self._ready(block.columns, block.names), block, labels, where)
 
-    def _through(self, chain: Chain, table: Table, labels: Array | None, where: str) -> Array:
+    def _through(self, chain: Chain, block: RowBlock, labels: Array | None, where: str) -> Array:
         pieces = []
-        for start, block in table.blocks():
-            y = None if labels is None else labels[start : start + len(block)]
-            pieces.append(self._transformed(chain, Batch(block, y, None, where, start, table.names)))
+        for start, rows in block.blocks():
+            y = None if labels is None else labels[start : start + len(rows)]
+            pieces.append(self._transformed(chain, Batch(rows, y, None, where, start, block.names)))
             heed_interrupt()
         return np.concatenate(pieces)
 

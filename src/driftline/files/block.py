@@ -15,8 +15,9 @@ from driftline.files.options import CLASSIFY, Options
 from driftline.files.raw import RawBlock
 from driftline.files.written_times import EXAMPLE, LIKE_EXAMPLE
 from driftline.tables import kinds
+from driftline.tables.block import RowBlock, of_columns
 from driftline.tables.calendar import MISSING
-from driftline.tables.cells import TypedTable, missing_in
+from driftline.tables.cells import missing_in
 from driftline.tables.columns import all_finite
 from driftline.tables.inputs import Array
 
@@ -38,7 +39,7 @@ class Block:
         zone: time zone of the times, if they have one.
     """
 
-    X: TypedTable
+    X: RowBlock
     y: Array | None
     times: Array | None
     start: int
@@ -49,7 +50,7 @@ class Block:
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
-        return [str(name) for name in self.X.given]
+        return [str(name) for name in self.X.names or ()]
 
     def __len__(self) -> int:
         return self.X.rows
@@ -75,7 +76,7 @@ class BlockMaker:
         zone = None if times is None else zone_of(raw.table.column(self.options.time))
         return Block(self._features(raw), labels, times, raw.start, raw.place, raw.consumed, zone)
 
-    def _features(self, raw: RawBlock) -> TypedTable:
+    def _features(self, raw: RawBlock) -> RowBlock:
         order, found, begins = self.options.time if self.is_order(raw) else None, {}, {}
         for name, values in zip(raw.table.schema.names, raw.table.columns, strict=True):
             if name == order or not self.options.is_feature(name):
@@ -92,7 +93,7 @@ class BlockMaker:
                 self._kinds |= {name: given.kind} if given.kind and there.any() else {}
             elif given.kind not in (None, known) and {given.kind, known} != {kinds.DATE, kinds.TIMESTAMP}:
                 raise DataError(f"holds {raw.kinds[name]}, but held {known} before", column=name)
-        return TypedTable(found, len(raw), self.options.categories, begins)
+        return of_columns(found, len(raw), self.options.categories, begins)
 
     def is_order(self, raw: RawBlock) -> bool:
         """Whether the time is a plain number, which orders the rows and is not a feature."""

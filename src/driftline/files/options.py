@@ -9,9 +9,8 @@ from typing import Any, Self
 
 from driftline.base.rules import WHOLE, choice
 from driftline.errors import closest
-from driftline.tables import missing
 from driftline.tables.columns import CATEGORIES
-from driftline.tables.missing import MEAN, WORDS
+from driftline.tables.missing import WORDS
 
 REGRESS, CLASSIFY = TASKS = ("regress", "classify")
 _TASK = choice(TASKS)
@@ -107,10 +106,6 @@ class Options:
     @cached_property
     def _left_out(self) -> frozenset[str | None]:
         return frozenset((*self.drop, self.target, self.id, self.key))
-
-    def policy(self, name: str) -> str:
-        """What a missing value of a column means."""
-        return missing.word(self.missing, name, MEAN)
 
     @property
     def named(self) -> list[str]:

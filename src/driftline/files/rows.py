@@ -10,7 +10,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, Self
 
-from driftline.files import digests, encoder
+from driftline.files import digests
 from driftline.files.arrow_tables import Arrow, Parquet
 from driftline.files.block import Block, BlockMaker
 from driftline.files.delimited import Delimited
@@ -74,9 +74,7 @@ class Rows:
     ) -> None:
         self.options, self.done = options, done
         self.maker = BlockMaker(options)
-        self.encoder = encoder.Encoder(options, self.maker)
         if known is not None:
-            self.encoder.restore(known["encoder"])
             self.maker.restore(known["times"])
         opened = open_source(source)
         try:
@@ -97,11 +95,6 @@ class Rows:
         self._queue: queue.Queue[RawBlock | BaseException | None] = queue.Queue(AHEAD)
         self._thread: threading.Thread | None = None
 
-    @property
-    def names(self) -> list[str]:
-        """The features so far."""
-        return self.encoder.names
-
     def columns(self) -> list[str]:
         """The columns of the source; for JSON lines, those seen so far."""
         return list(self.reader.names)
@@ -121,7 +114,6 @@ class Rows:
         reader = self.reader
         columns = None if reader.opened.format == JSON_LINES else reader.wanted()
         return {
-            "encoder": self.encoder.state(),
             "times": self.maker.state(),
             "types": dict(reader.types),
             "decimal": reader.decimal,
@@ -156,13 +148,6 @@ class Rows:
         """Rows as learners take them."""
         try:
             return self.maker.block(raw)
-        except DataError as error:
-            raise error.within(self.name) from None
-
-    def encode(self, raw: RawBlock, *, learn: bool = True) -> encoder.Block:
-        """Rows as numbers. They must come in order, since the encoder learns from them, unless told not to."""
-        try:
-            return self.encoder.encode(raw, learn=learn)
         except DataError as error:
             raise error.within(self.name) from None
 

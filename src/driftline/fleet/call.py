@@ -15,7 +15,8 @@ from driftline.base.learner import Learner
 from driftline.base.processors import cores
 from driftline.fleet.names import Key
 from driftline.linear.schedules import SharedSchedules
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 
 ROWS_FOR_A_THREAD = 4096  # with fewer, starting a thread costs more than it saves
 STRETCH = 100_000_000  # nanoseconds of work, roughly
@@ -28,7 +29,7 @@ class CallRows:
 
     Attributes:
         where: the method, for messages.
-        table: the features.
+        block: the features.
         slots: the slot of each row's key.
         key: returns the key of a slot.
         labels: None if rows are only predicted.
@@ -40,7 +41,7 @@ class CallRows:
     """
 
     where: str
-    table: Table
+    block: RowBlock
     slots: Array
     key: Callable[[int], Key]
     labels: Any = None

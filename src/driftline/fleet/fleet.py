@@ -21,11 +21,12 @@ from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
 from driftline.fleet.names import Key
-from driftline.fleet.packed import Options, Packed
+from driftline.fleet.packed import Options, Packed, needs_columns
 from driftline.fleet.run import FleetRun
 from driftline.fleet.separate import Separate
 from driftline.storage import model_file
 from driftline.tables import inputs
+from driftline.tables.columns import Column
 from driftline.tables.inputs import Array
 
 
@@ -84,22 +85,29 @@ class Fleet:
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
         self._set_up(options)
-        self._undecided = named is None
+        self._undecided = True
+        self._named_by_keys = named is None
         self._guard = Guard("Fleet")
 
-    def _set_up(self, options: Options) -> None:
+    def _set_up(self, options: Options, *, packed: bool = True) -> None:
         """Makes a fleet without models."""
-        kind = Packed if has_fixed_size(self._learner) else Separate
+        kind = Packed if packed and has_fixed_size(self._learner) else Separate
         self._models: Packed | Separate = kind(self._learner, options)
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options
 
-    def _decide(self, keys: Any) -> None:
-        """Chooses between numbered and named keys by the keys of the first row that is learned."""
-        models = self._models
-        self._undecided = not models.entries if isinstance(models, Separate) else models.core is None
-        if self._undecided:
-            self._set_up(replace(self._options, named=not are_numbers(keys)))
+    def _decide(self, keys: Any, X: Any, where: str, one: bool = False) -> None:
+        """Chooses by the first rows between numbered and named keys, and between one block of memory and separate models.
+
+        Only separate models take text, times and columns that begin later, for each may get other features.
+        """
+        self._undecided = self._models.is_empty
+        if not self._undecided:
+            return
+        options = replace(self._options, named=not are_numbers(keys)) if self._named_by_keys else self._options
+        packed = has_fixed_size(self._learner) and not needs_columns(X, one, where)
+        if options != self._options or packed != isinstance(self._models, Packed):
+            self._set_up(options, packed=packed)
 
     # Learning and predicting.
 
@@ -146,14 +154,14 @@ class Fleet:
         where = "Fleet.learn_one"
         with self._guard.change(only=True):
             if self._undecided:
-                self._decide([key])
+                self._decide([key], x, where, one=True)
             models = self._models
-            table = models.one_row(x, where, grow=True)
+            block = models.one_row(x, where, grow=True)
             slots, fresh = self._keys.learned([key], 1, where, one=True)
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
             key = partial(self._keys.key, fresh=fresh)
-            rows = CallRows(where, table, slots, key, label, weight, None, self._keys.count, True, x)
+            rows = CallRows(where, block, slots, key, label, weight, None, self._keys.count, True, x)
             models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def _learn_many(
@@ -162,13 +170,13 @@ class Fleet:
         if level is not None:
             levels.as_level(level, where)
         if self._undecided:
-            self._decide(keys)
-        table = self._models.table(X, where)
-        labels = self._models.labels(y, table.rows, where)
-        weight = inputs.as_weights(sample_weight, table.rows, where)
-        slots, fresh = self._keys.learned(keys, table.rows, where)
+            self._decide(keys, X, where)
+        block = self._models.block(X, where, grow=True)
+        labels = self._models.labels(y, block.rows, where)
+        weight = inputs.as_weights(sample_weight, block.rows, where)
+        slots, fresh = self._keys.learned(keys, block.rows, where)
         key = partial(self._keys.key, fresh=fresh)
-        rows = CallRows(where, table, slots, key, labels, weight, level, self._keys.count, source=X)
+        rows = CallRows(where, block, slots, key, labels, weight, level, self._keys.count)
         return slots, self._models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
@@ -196,23 +204,23 @@ class Fleet:
         where = "Fleet.predict_one"
         with self._guard.claim(only=True):
             if self._undecided:
-                self._decide([key])
-            table = self._models.one_row(x, where, grow=False)
+                self._decide([key], x, where, one=True)
+            block = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
-            rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), one=True, source=x)
+            rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), one=True, source=x)
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 
     def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
         if self._undecided:
-            self._decide(keys)
-        table = self._models.table(X, where)
-        slots = self._keys.predicted(keys, table.rows, where)
-        rows = CallRows(where, table, slots, partial(self._keys.key, fresh={}), level=level, source=X)
+            self._decide(keys, X, where)
+        block = self._models.block(X, where, grow=False)
+        slots = self._keys.predicted(keys, block.rows, where)
+        rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), level=level)
         return self._models.predict(rows)
 
-    def _columns(self) -> tuple[list[Any], list[Any]]:
-        """The names of the columns that the models learned from, and of those that hold text; empty if they have none."""
+    def _columns(self) -> dict[Any, Column | None]:
+        """The columns that the models learned from, by name; None for numbers that are features as they are."""
         return self._models.columns()
 
     # Fitted attributes.

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from driftline._core import heed_interrupt
-from driftline.base import stability
+from driftline.base import encoding, stability
 from driftline.base.door import Door
 from driftline.base.learner import Learner
 from driftline.errors import warn
 from driftline.fleet import core as fleet_core
 from driftline.fleet.call import Answer, Call, CallRows
-from driftline.tables import inputs, kinds
-from driftline.tables.inputs import Array, FrameTable, Name, Table
+from driftline.tables import cells, inputs
+from driftline.tables.block import COLUMNS, RowBlock, as_block
+from driftline.tables.columns import Column
+from driftline.tables.inputs import Array, Name
 
 FIRST_ROOM = 1024  # initial number of slots in a fleet that grows
 
@@ -43,9 +45,18 @@ class Packed:
         self._schedules: Any = None
         self._unwatched, self._warned = 0, False
 
-    def columns(self) -> tuple[list[Name], list[Name]]:
-        """The names of the columns, and of those that hold text."""
-        return self.names or [], []
+    @property
+    def is_empty(self) -> bool:
+        """Whether no model has learned a row."""
+        return self.core is None
+
+    def columns(self) -> dict[Name, Column | None]:
+        """The names of the columns, which hold numbers."""
+        return dict.fromkeys(self.names or ())
+
+    def features(self) -> list[Name]:
+        """The names of the features."""
+        return self.names or []
 
     # Reading rows.
 
@@ -54,12 +65,26 @@ class Packed:
         features = None if self.core is None else self.core.features
         return Door("Fleet", features, self.names, self.learner.dtype, self.learner.missing)
 
-    def table(self, X: Any, where: str) -> Table:
+    def block(self, X: Any, where: str, grow: bool) -> RowBlock:
         """Many rows."""
-        table = inputs.as_table(X, where)
-        if isinstance(table, FrameTable):
-            refuse_special(self.learner, table.special, where)
-        return table
+        block = as_block(X, where)
+        if block.kind == COLUMNS and self.core is not None:
+            return self._known_columns(block, where, grow)
+        if block.special:
+            self._refuse_new(block.special[0], where, "; it holds text or times")
+        return block
+
+    def _known_columns(self, block: RowBlock, where: str, grow: bool) -> RowBlock:
+        """The columns that the models know, of a stream whose blocks may lack some; with ``grow`` refuses new ones."""
+        given, absent = block.values, np.full(block.rows, np.nan)
+        for name in given if grow else ():
+            if name not in (self.names or []) and given[name].kind is not None:
+                self._refuse_new(name, where)
+        columns = [given[name].values if name in given and given[name].kind else absent for name in self.names or []]
+        return RowBlock(np.column_stack(columns), names=self.names, where=where)
+
+    def _refuse_new(self, name: Any, where: str, why: str = "") -> NoReturn:
+        raise ValueError(f"{where}: the feature {name!r} is new, but the first row fixes the features of a fleet{why}")
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
         """Their labels."""
@@ -69,33 +94,29 @@ class Packed:
         """The label of one row."""
         return np.array([inputs.as_number(y, where, "y")])
 
-    def one_row(self, x: Any, where: str, grow: bool) -> Table:
+    def one_row(self, x: Any, where: str, grow: bool) -> RowBlock:
         """One row, an array-like or a mapping."""
-        x = inputs.named(x)
-        if isinstance(x, Mapping):
-            refuse_special(self.learner, [name for name, value in x.items() if kinds.is_special(value)], where)
-        row, names = self._door.read(x, where, grow=grow)
+        row, names = self._door.read(inputs.named(x), where, grow=grow)
         if self.core is not None and len(row) > self.core.features:
-            new = (names or [])[self.core.features]
-            raise ValueError(f"{where}: the feature {new!r} is new, but the first row fixes the features of a fleet")
-        return Table(row[None, :], 1, row.size, names, where)
+            self._refuse_new((names or [])[self.core.features], where)
+        return RowBlock(row[None, :], names=names, where=where)
 
     def _fitting(self, rows: CallRows) -> tuple[Any, Any, list[Name] | None]:
         """The core, its schedules and its names, created if these are the first rows."""
         if self.core is None:
-            return *self._make_core(rows.table.columns, rows.where), rows.table.names
+            return *self._make_core(rows.block.columns, rows.where), rows.block.names
         if not rows.one:  # which the door has read
-            self._door.check(rows.table, rows.where)
+            self._door.check(rows.block, rows.where)
         return self.core, self._schedules, self.names
 
     def _block(self, core: Any, rows: CallRows) -> Array:
         """All rows as one block; a row that no model accepts is rejected before any model learns."""
-        block = rows.table.block(0, rows.table.rows)
+        block: Array = rows.block.block(0, rows.block.rows)
         if self.learner.missing == "raise":
             bad = core.find_bad_row(block, rows.labels)
             if bad >= 0:
                 label = None if rows.labels is None else rows.labels[bad]
-                self._door.refuse_row(block[bad], label, rows.where, None if rows.one else bad, rows.table.names)
+                self._door.refuse_row(block[bad], label, rows.where, None if rows.one else bad, rows.block.names)
         return block
 
     # The verbs.
@@ -122,11 +143,11 @@ class Packed:
             self._watch(core, rows)
             core.accept()
             heed_interrupt()
-            learned = rows.table.rows
+            learned = rows.block.rows
         except BaseException as error:
             learned = 0 if core.undo() else call.done
             if learned and not isinstance(error, Warning):  # which comes after all rows
-                error.add_note(f"{rows.where}: {learned} of {rows.table.rows} rows were learned")
+                error.add_note(f"{rows.where}: {learned} of {rows.block.rows} rows were learned")
             raise
         finally:
             if learned:
@@ -136,7 +157,7 @@ class Packed:
 
     def _watch(self, core: Any, rows: CallRows) -> None:
         """Warns once if predictions left the range of the labels. All models are checked after every 4 rows per model."""
-        self._unwatched += rows.table.rows
+        self._unwatched += rows.block.rows
         if self._warned or self._unwatched < 4 * rows.models:
             return
         self._unwatched = 0
@@ -232,6 +253,15 @@ class Packed:
         return reach
 
 
+def needs_columns(X: Any, one: bool, where: str) -> bool:
+    """Whether rows, or one row, are more than numbers for features that are all there from the start."""
+    if one:
+        x = inputs.named(X)
+        return isinstance(x, Mapping) and cells.has_special_values(x)
+    block = as_block(X, where)
+    return bool(block.special) or (block.kind == COLUMNS and not encoding.is_plain(None, block))
+
+
 @contextmanager
 def _memory(models: int, columns: int, where: str) -> Iterator[None]:
     try:
@@ -241,14 +271,3 @@ def _memory(models: int, columns: int, where: str) -> Iterator[None]:
             f"{where}: not enough memory for {models:,} models of {columns} features; with named=True and no n, "
             "a fleet only allocates memory for the keys that it has met"
         ) from None
-
-
-def refuse_special(learner: Learner, names: list[Any], where: str) -> None:
-    """Raises ValueError for columns of text or times, which would add features to models of fixed size."""
-    if names:
-        kind = type(learner).__name__
-        raise ValueError(
-            f"{where}: {names[0]!r} holds text or times, which add features along the way, but the models in a fleet of "
-            f"{kind} have a fixed size; use Fleet(features.Hashing(64) | {kind}(...)) for text, or a learner "
-            "that can grow, such as Auto"
-        )

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import levels
+from driftline.base import encoding, levels
 from driftline.base.alarm import Alarm
 from driftline.base.door import Door
-from driftline.base.encoding import EncodedTable
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.run import Run
@@ -21,8 +20,9 @@ from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.tables import inputs
-from driftline.tables.columns import Categories
-from driftline.tables.inputs import Array, DenseTable, FrameTable, Name, Table
+from driftline.tables.block import COLUMNS, MAPPINGS, SPARSE, RowBlock
+from driftline.tables.columns import Categories, Column
+from driftline.tables.inputs import Array, Name
 
 _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
 
@@ -62,22 +62,31 @@ class Separate:
         self.entries: dict[int, KeyedModel] = {}
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
 
-    def columns(self) -> tuple[list[Name], list[Name]]:
-        """The names of the columns that any model has learned from, and of those that hold text."""
-        names: dict[Name, None] = {}
-        texts: dict[Name, None] = {}
+    @property
+    def is_empty(self) -> bool:
+        """Whether no model has learned a row."""
+        return not self.entries
+
+    def columns(self) -> dict[Name, Column | None]:
+        """The columns that any model has learned from; None for numbers that are features as they are."""
+        found: dict[Name, Column | None] = {}
         for entry in self.entries.values():
-            columns = entry.model._columns
-            known = {} if columns is None else columns.columns
-            names |= dict.fromkeys(known or entry.model._names or ())
-            texts |= {name: None for name, column in known.items() if isinstance(column, Categories)}
-        return list(names), list(texts)
+            columns = {} if entry.model._columns is None else entry.model._columns.columns
+            for name, column in (columns or dict.fromkeys(entry.model._names or ())).items():
+                known = found.setdefault(name, column)
+                if isinstance(column, Categories) and not (isinstance(known, Categories) and known.shared):
+                    found[name] = column
+        return found
+
+    def features(self) -> list[Name]:
+        """The names of the features of any model."""
+        return list({name: None for entry in self.entries.values() for name in entry.model._names or ()})
 
     # Reading rows. The models do this themselves; checked here are errors whose message must name the row.
 
-    def table(self, X: Any, where: str) -> Table:
+    def block(self, X: Any, where: str, grow: bool) -> RowBlock:
         """Many rows."""
-        return self.learner._as_table(X, where)
+        return self.learner._as_block(X, where)
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
         """Their labels, of any kind and number per row."""
@@ -92,33 +101,27 @@ class Separate:
         """The label of one row."""
         return y
 
-    def one_row(self, x: Any, where: str, grow: bool) -> Table:
+    def one_row(self, x: Any, where: str, grow: bool) -> RowBlock:
         """One row; its model will read it."""
-        return Table(None, 1, 1, None, where)
+        return RowBlock([x], MAPPINGS, where=where)
 
-    def _parts(self, rows: CallRows) -> Callable[[Learner, Array], Any]:
+    def _parts(self, rows: CallRows) -> Callable[[Learner, Array], RowBlock]:
         """Returns a function that selects rows for a model."""
-        table, source = rows.table, rows.source
-        if type(table) in (Table, FrameTable):
-            block = table.block(0, table.rows)
-            self._refuse_bad(rows, block)
-            return lambda model, mine: _table(model, block[mine], table.names, rows.where)
-        if inputs.is_sparse(source):
-            for start, block in table.blocks() if isinstance(table, DenseTable) else ():
-                self._refuse_bad(rows, block, start)
-            compressed = source.tocsr()
-            return lambda _, mine: compressed[mine]
-        if isinstance(source, (list, tuple)):
-            return lambda _, mine: [source[row] for row in mine]
-        plain = inputs.as_table(source, rows.where)
-        if isinstance(plain, FrameTable):
-            return lambda _, mine: plain.frame[mine.tolist()].to_native()
-        return lambda _, mine: plain.block(0, plain.rows)[mine]
+        block = rows.block
+        if block.read is not None or block.kind == COLUMNS:
+            return lambda _, mine: block[mine]
+        if block.kind == SPARSE:
+            for start, piece in block.blocks():
+                self._refuse_bad(rows, piece, start)
+            return lambda _, mine: block[mine]
+        numbers = block.block(0, block.rows)
+        self._refuse_bad(rows, numbers)
+        return lambda model, mine: _numbers(model, numbers[mine], block.names, rows.where)
 
     def _refuse_bad(self, rows: CallRows, block: Array, start: int = 0) -> None:
         if self.learner.missing != "raise":
             return
-        door = Door("Fleet", None, rows.table.names, self.learner.dtype, self.learner.missing)
+        door = Door("Fleet", None, rows.block.names, self.learner.dtype, self.learner.missing)
         whole = door.whole_rows(block)
         labels = None if self.learner._estimator_type == "classifier" else rows.labels
         if labels is not None:
@@ -148,11 +151,11 @@ class Separate:
 
     def _predicted(self, model: Learner, X: Any, level: float | None) -> Answer:
         if model._core is None:
-            table = model._as_table(X, "Fleet")
-            if isinstance(table, EncodedTable):
-                predicted = np.array([model.predict_one(row) for row in table.each(0, table.rows)])
+            block = model._as_block(X, "Fleet")
+            if block.encoded:
+                predicted = np.array([model.predict_one(row) for row in encoding.each(model, block, 0, block.rows)])
                 return Answer(predicted, lower=np.full(len(predicted), -np.inf), upper=np.full(len(predicted), np.inf))
-            model = _at_its_start(model, table)
+            model = _at_its_start(model, block)
         if level is None:
             return Answer(model.predict(X))
         lower, upper = model.predict_intervals(X, level)
@@ -304,18 +307,18 @@ def _named(rows: CallRows, slot: int) -> Iterator[None]:
         raise
 
 
-def _table(model: Learner, block: Array, names: list[Name] | None, where: str) -> Table:
+def _numbers(model: Learner, numbers: Array, names: list[Name] | None, where: str) -> RowBlock:
     """Rows for a model. Names are dropped or added if only one of the two has them, so that the model does not warn."""
     if model._core is not None and (names is None or model._names is None):
         known = model._names
-        names = known if known is None or len(known) == block.shape[1] else None
-    return Table(block, len(block), block.shape[1], names, where)
+        names = known if known is None or len(known) == numbers.shape[1] else None
+    return RowBlock(numbers, names=names, where=where)
 
 
-def _at_its_start(model: Learner, table: Table) -> Learner:
+def _at_its_start(model: Learner, block: RowBlock) -> Learner:
     """An untrained model for rows like these."""
     fresh = model.clone()
-    fresh._meet(np.zeros(table.columns), table.names)
+    fresh._meet(np.zeros(block.columns), block.names)
     return fresh
 
 

@@ -17,7 +17,7 @@ def of(fleet: Fleet) -> dict[str, Any]:
     return {
         "learner": fleet._learner,
         **vars(fleet._options),
-        "named": None if fleet._undecided and core is None else fleet._options.named,
+        "named": None if fleet._named_by_keys and core is None else fleet._options.named,
         "names": names,
         "keys": fleet._keys.listed if fleet._options.named else None,
         "core": core,
@@ -35,6 +35,7 @@ def exported(fleet: Fleet) -> dict[str, Any]:
 def take_over(fleet: Fleet, state: dict[str, Any]) -> None:
     """Restores a state, in a new fleet too; raises ValueError if it is invalid."""
     fleet.__init__(state["learner"], **{name: state[name] for name in vars(Options())})  # type: ignore[misc]
+    fleet._set_up(fleet._options, packed="entries" not in (state["core"] or ()))
     reach = fleet._models.fill(state["names"], state["core"])
     n, named = fleet._options.n, fleet._options.named
     if named and reach > len(state["keys"]):

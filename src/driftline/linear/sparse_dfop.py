@@ -20,8 +20,8 @@ from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Recursive
 from driftline.linear.takes_sparse import TakesSparse
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
-from driftline.tables.sparse import SparseTable
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array, Name
 
 _FILLINGS = {"gaussian": Filling.GAUSSIAN, "bernoulli": Filling.BERNOULLI, "sparse": Filling.SPARSE}
 _LARGEST_DIM = 10_000  # a larger matrix of dim² would take gigabytes
@@ -147,20 +147,20 @@ class SparseDFOP(TakesSparse, Recursive):
         if self._names is not None and width > len(self._names):
             raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
 
-    def _check_table(self, table: Table, where: str) -> None:
-        if isinstance(table, SparseTable):
-            self._check_width(table.columns, where)
+    def _check_block(self, block: RowBlock, where: str) -> None:
+        if block.is_sparse:
+            self._check_width(block.columns, where)
         else:
-            super()._check_table(table, where)
+            super()._check_block(block, where)
 
-    def _replay(self, table: Table, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
+    def _replay(self, block: RowBlock, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
         core = self._require_core("run")
-        more = table.columns - core.features
+        more = block.columns - core.features
         if more <= 0:
-            return super()._replay(table, y, weight, where, options)
+            return super()._replay(block, y, weight, where, options)
         before = self.__getstate__()
         core.grow(more)
-        run = super()._replay(table, y, weight, where, options)
+        run = super()._replay(block, y, weight, where, options)
         if self.n_seen_ == before["core"]["sums"][0]:  # rows that are skipped or have weight 0 add no features
             self.__setstate__({**before, "skipped": self._skipped})
         return run

@@ -9,18 +9,20 @@ import numpy as np
 from driftline._core import SparseRows
 from driftline.base.learner import Learner
 from driftline.tables import inputs
-from driftline.tables.inputs import Array, Name, Table
-from driftline.tables.sparse import SparseTable, as_sparse_rows, compressed
+from driftline.tables.block import SPARSE, RowBlock, as_sparse_block
+from driftline.tables.inputs import Array, Name
+from driftline.tables.sparse import as_sparse_rows, compressed
 
 
 class TakesSparse(Learner):
     """A learner that also takes scipy.sparse rows."""
 
-    def _as_table(self, X: Any, where: str) -> Table:
-        return SparseTable(X, where) if inputs.is_sparse(X) else super()._as_table(X, where)
+    def _as_block(self, X: Any, where: str) -> RowBlock:
+        X = X.values if isinstance(X, RowBlock) and X.kind == SPARSE else X
+        return as_sparse_block(X, where) if inputs.is_sparse(X) else super()._as_block(X, where)
 
-    def _first_learned(self, table: Table, y: Array, weight: Array | None) -> Array:
-        return np.broadcast_to(0.0, table.columns)  # only its width matters, and it takes no memory
+    def _first_learned(self, block: RowBlock, y: Array, weight: Array | None) -> Array:
+        return np.broadcast_to(0.0, block.columns)  # only its width matters, and it takes no memory
 
     def _meet(self, row: Any, names: list[Name] | None) -> None:
         width = row.width if isinstance(row, SparseRows) else row.size

@@ -17,6 +17,7 @@ from driftline.moments import state
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record, Saved
 from driftline.tables import inputs
+from driftline.tables.block import as_block
 from driftline.tables.inputs import Array, Name
 
 _BLOCK = 4096  # rows at a time
@@ -70,7 +71,7 @@ class Moments(Saved):
     def learn_many(self, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Adds rows in order, all or none. Rows of weight 0 are left out."""
         where = "Moments.learn_many"
-        table = inputs.as_table(X, where)
+        table = as_block(X, where)
         labels = inputs.as_vector(y, table.rows, where, "y")
         weight = inputs.as_weights(sample_weight, table.rows, where)
         door = Door("Moments", self.n_features_in_, self._names)

@@ -9,6 +9,7 @@ import numpy as np
 from driftline.base.run import Run
 from driftline.regret.rows import as_path, losses_of
 from driftline.tables import inputs
+from driftline.tables.block import as_block
 from driftline.tables.inputs import Array
 
 
@@ -25,7 +26,7 @@ def curve(run: Any, X: Any, y: Any, comparator: Any) -> Array:
     >>> curve([0.0, 1.0, 2.0], [[1.0], [1.0], [1.0]], [1.0, 2.0, 3.0], [2.0]).tolist()
     [0.0, 1.0, 1.0]
     """
-    table = inputs.as_table(X, "curve")
+    table = as_block(X, "curve")
     rows = np.asarray(table.block(0, table.rows), dtype=np.float64)
     labels = inputs.as_vector(y, table.rows, "curve", "y")
     made = run.predictions if isinstance(run, Run) else run

@@ -10,12 +10,13 @@ from driftline.base.learner import Learner
 from driftline.base.rules import NOT_NEGATIVE
 from driftline.base.run import Run
 from driftline.tables import inputs
+from driftline.tables.block import as_block
 from driftline.tables.inputs import Array
 
 
 def as_rows(X: Any, y: Any, where: str, intercept: bool = False) -> tuple[Array, Array]:
     """Rows, (T, d), with a constant feature last if there is an intercept, and labels, (T,)."""
-    table = inputs.as_table(X, where)
+    table = as_block(X, where)
     labels = inputs.as_vector(y, table.rows, where, "y")
     rows = np.asarray(table.block(0, table.rows), dtype=np.float64)
     for name, values in (("X", rows), ("y", labels)):

@@ -27,9 +27,10 @@ from driftline.report.rows import FIELDS, PLACES, RunRows, marks
 from driftline.report.snapshots import Snapshots
 from driftline.report.spread import Spread
 from driftline.storage.resumable import Resumable, part_of
-from driftline.tables import cells, inputs
+from driftline.tables import inputs
+from driftline.tables.block import RowBlock, as_block
 from driftline.tables.encoder import Columns
-from driftline.tables.inputs import Array, Table
+from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
 
 BUCKETS = 4096
@@ -138,7 +139,7 @@ class RunLog(Resumable):
         if not len(run):
             self._model = self._model if model is None else model
             return
-        table = None if X is None or inputs.is_sparse(X) else inputs.as_table(X, where)
+        table = None if X is None or inputs.is_sparse(X) else as_block(X, where)
         rows = len(run) if X is None else X.shape[0] if table is None else table.rows
         if rows != len(run):
             raise ValueError(f"{where}: X has {rows} rows, the run has {len(run)}")
@@ -161,10 +162,10 @@ class RunLog(Resumable):
         self._model = self._model if model is None else model
 
     def _encoded(
-        self, table: Table | None, learned: Array, model: Learner | None, where: str
-    ) -> tuple[Table | None, Columns | None]:
+        self, table: RowBlock | None, learned: Array, model: Learner | None, where: str
+    ) -> tuple[RowBlock | None, Columns | None]:
         """The rows as numbers, with text and times encoded as learners encode them, and the updated columns."""
-        if table is None or (self.columns is None and not cells.has_special(table)):
+        if table is None or (self.columns is None and not table.special):
             return table, self.columns
         columns = Columns(RAISE if model is None else model.missing) if self.columns is None else self.columns.copy()
         if self.columns is None:
@@ -172,9 +173,9 @@ class RunLog(Resumable):
         blocks = []
         for start in range(0, table.rows, inputs.BLOCK_ROWS):
             piece = slice(start, min(start + inputs.BLOCK_ROWS, table.rows))
-            blocks.append(columns.table(cells.of_table(table, piece.start, piece.stop, where), where, learned[piece])[0])
+            blocks.append(columns.table(table.given(piece.start, piece.stop, where), where, learned[piece])[0])
         X = np.concatenate([np.pad(block, ((0, 0), (0, len(columns.names) - block.shape[1]))) for block in blocks])
-        return Table(X, len(X), X.shape[1], columns.names, where), columns
+        return RowBlock(X, names=columns.names, where=where), columns
 
     def _set_clock(self, moments: Array | None, clock: str | None) -> None:
         self.clock = clock
@@ -196,7 +197,7 @@ class RunLog(Resumable):
             inside = raised[(raised >= start) & (raised < stop)]
             self.alarms.add(shown[start:stop], blocks[place] if blocks else None, self.rows + inside)
 
-    def _look_back(self, X: Any, table: Table | None, blocks: list[Array], rows: RunRows) -> None:
+    def _look_back(self, X: Any, table: RowBlock | None, blocks: list[Array], rows: RunRows) -> None:
         y = np.where(rows.counted, rows.y, np.nan)
         if not self.unfixed:
             if table is None:
@@ -222,7 +223,7 @@ class RunLog(Resumable):
             self.hindsight.add(block, rows.predictions[piece], y[piece])
             start += len(block)
 
-    def _add_snapshots(self, run: Run, table: Table | None, model: Learner | None) -> None:
+    def _add_snapshots(self, run: Run, table: RowBlock | None, model: Learner | None) -> None:
         weights = run.weights if model is None or model._by_feature else None
         if len(run.snapshots) and (weights is not None or run.memory is not None or run.shares is not None):
             width = 0 if weights is None else weights.shape[1]
@@ -286,8 +287,8 @@ def _check_model(model: Any, where: str) -> None:
 
 def _check_count(names: int, X: Any, model: Learner | None) -> None:
     if X is not None:
-        table = None if inputs.is_sparse(X) else inputs.as_table(X, "Run.report")
-        if table is not None and cells.has_special(table):
+        table = None if inputs.is_sparse(X) else as_block(X, "Run.report")
+        if table is not None and table.special:
             raise ValueError("Run.report: names must be None for a frame with text or times, which names its own features")
         width = X.shape[1] if table is None else table.columns
     elif model is not None and model.n_seen_:

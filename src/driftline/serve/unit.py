@@ -18,7 +18,8 @@ from driftline.delayed import Forecaster, packed
 from driftline.evaluate.baselines import LastAndMean
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 
 Features = dict[str, float | str] | list[float]
 Answer = tuple[float, float | None, float | None]  # the prediction and the interval ends, None until there are enough labels
@@ -136,7 +137,7 @@ class Unit:
         if known is not None and names is not None and known != names:
             X = X[:, [names.index(str(name)) for name in known]]
         try:
-            return learner.run(Table(np.ascontiguousarray(X), len(X), width, known, "learn"), y, level=self.level)
+            return learner.run(RowBlock(np.ascontiguousarray(X), names=known, where="learn"), y, level=self.level)
         except (ValueError, FloatingPointError):
             return None
 

@@ -29,10 +29,10 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.fleet import Fleet
 from driftline.fleet.core import has_fixed_size
-from driftline.fleet.packed import refuse_special
 from driftline.fleet.run import FleetRun
 from driftline.tables import missing
-from driftline.tables.inputs import Array, Table
+from driftline.tables.block import RowBlock
+from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
 
 _NUMBERS = (NumericType, BooleanType)
@@ -81,7 +81,7 @@ class Columns:
                 words = "numbers, text or times" if more else "numbers"
                 raise ValueError(f"{where}: the column {name!r} must hold {words}, got {types[name].simpleString()}")
         if has_fixed_size(learner):
-            refuse_special(learner, [name for name in self.features if isinstance(types[name], _SPECIAL)], where)
+            _refuse_special(learner, [name for name in self.features if isinstance(types[name], _SPECIAL)], where)
         if _twice(self.features) is not None:
             raise ValueError(f"{where}: a feature is named twice: {', '.join(self.features)}")
         if self.label in self.features:
@@ -108,7 +108,7 @@ class Columns:
         """Features with their names."""
         if not isinstance(features, np.ndarray):
             return features
-        return Table(features, len(features), len(self.features), list(self.features), self.where)
+        return RowBlock(features, names=list(self.features), where=self.where)
 
     def _require_finite(self, batch: pa.RecordBatch, name: str, values: Array) -> None:
         """Raises ValueError for NaN and infinity, with the column and the row's place."""
@@ -181,3 +181,14 @@ def _is_numeric(column: Any) -> bool:
 def _numbers(column: Any) -> Array:
     numbers = pc.cast(column, pa.float64()).to_numpy(zero_copy_only=False)
     return np.asarray(numbers, dtype=np.float64)
+
+
+def _refuse_special(learner: Learner, names: list[Any], where: str) -> None:
+    """Raises ValueError for columns of text or times, which would add features to models of fixed size."""
+    if names:
+        kind = type(learner).__name__
+        raise ValueError(
+            f"{where}: {names[0]!r} holds text or times, which add features along the way, but the models in a fleet of "
+            f"{kind} have a fixed size; use Fleet(features.Hashing(64) | {kind}(...)) for text, or a learner "
+            "that can grow, such as Auto"
+        )

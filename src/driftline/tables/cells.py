@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.tables import frames, inputs, kinds
 from driftline.tables.calendar import MISSING, Moment, Times
-from driftline.tables.columns import CATEGORIES, Categories, Column, Filled, Numbers, Texts, Unknown, all_finite
-from driftline.tables.inputs import Array, FrameTable, Name, Table
+from driftline.tables.columns import Categories, Column, Filled, Numbers, Texts, Unknown
+from driftline.tables.inputs import Array, Name
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)
@@ -160,91 +159,18 @@ def missing_in(given: Given) -> Array:
     return np.asarray(np.isnan(values) if kind == kinds.NUMBER else values == MISSING)
 
 
-# Tables.
+# Many rows.
 
 
-class TypedTable(Table):
-    """Columns of numbers, text and times as they came, such as those of a file.
-
-    Any table of a stream may lack columns, whose values are then missing, or have new ones.
-
-    Args:
-        given: the columns.
-        rows: how many rows there are.
-        limit: how many texts of a column get their own feature.
-        begins: the first row with a value, for columns that had none before these rows; None if all columns are there from
-            the start, as in a frame.
-    """
-
-    def __init__(
-        self, given: Mapping[Name, Given], rows: int, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None
-    ) -> None:
-        super().__init__(None, max(rows, 1), max(len(given), 1), list(given), "rows")
-        self.given, self.rows, self.columns, self.limit, self.begins = given, rows, len(given), limit, begins or {}
-        self.open = begins is not None  # whether other tables of the stream may have other columns
-        self.kept: dict[Any, Any] | None = None  # how learners encoded it, if several take it in turn
-
-    @cached_property
-    def whole(self) -> frozenset[Name]:
-        """The columns of numbers that are all finite."""
-        return frozenset(name for name, (kind, values) in self.given.items() if kind == kinds.NUMBER and all_finite(values))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The number of rows and of columns."""
-        return self.rows, self.columns
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def __getitem__(self, rows: slice) -> TypedTable:
-        given, part = {name: each.take(rows) for name, each in self.given.items()}, range(self.rows)[rows]
-        begins = {name: begin - part.start for name, begin in self.begins.items() if begin > part.start}
-        found = TypedTable(given, len(part), self.limit, begins if self.open else None)
-        if len(self.whole) == len(self.given):
-            found.__dict__["whole"] = self.whole
-        return found
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers, if they hold nothing else."""
-        if not self.is_numeric:
-            raise ValueError(f"{self._where}: text and times need columns with names")
-        return np.stack([given.values[start:stop] for given in self.given.values()], axis=1)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return np.asarray(self.block(0, self.rows), dtype=dtype)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether all columns hold numbers."""
-        return all(given.kind == kinds.NUMBER for given in self.given.values())
-
-    def mappings(self) -> list[dict[Name, Any]]:
-        """The rows as a loop would have them."""
-        return [_as_python(row_of(self.given, place, True)) for place in range(self.rows)]
-
-
-def _as_python(row: Row) -> dict[Name, Any]:
+def as_python(row: Row) -> dict[Name, Any]:
     """A row with times as Python has them."""
     return {name: value.as_python() if isinstance(value, Moment) else value for name, value in row.items()}
 
 
-def has_special(table: Table) -> bool:
-    """Whether a table has columns of text or times."""
-    return bool(table.special) if isinstance(table, FrameTable) else isinstance(table, TypedTable) and not table.is_numeric
-
-
-def of_table(table: Table, start: int, stop: int, where: str) -> dict[Name, Given]:
-    """Rows ``start`` to ``stop`` by columns; array columns are named by their index."""
-    if isinstance(table, TypedTable):
-        whole = start == 0 and stop == table.rows
-        return {name: given if whole else given.take(slice(start, stop)) for name, given in table.given.items()}
-    if not isinstance(table, FrameTable):
-        block = np.asarray(table.block(start, stop), dtype=np.float64)
-        return {str(j): Given(kinds.NUMBER, np.ascontiguousarray(block[:, j])) for j in range(block.shape[1])}
-    names = table.names or [str(j) for j in range(table.columns)]
-    columns = frames.columns(table.frame[start:stop])
-    return {name: _of_column(each, start, where, f"column {name!r}") for name, each in zip(names, columns, strict=True)}
+def of_frame(frame: Any, names: list[Name], start: int, where: str) -> dict[Name, Given]:
+    """The columns of a frame by name; ``start`` is the number of its first row, for messages."""
+    columns = zip(names, frames.columns(frame), strict=True)
+    return {name: _of_column(each, start, where, f"column {name!r}") for name, each in columns}
 
 
 def joined(rows: Sequence[Row], columns: Mapping[Name, Given]) -> dict[Name, Given] | None:

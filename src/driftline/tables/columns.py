@@ -485,6 +485,12 @@ def encode_whole(columns: Sequence[Numbers], values: Sequence[Array]) -> list[tu
     return found
 
 
+def crowded(columns: Mapping[Any, Column | None]) -> dict[str, int]:
+    """Columns with more distinct texts than the limit for features of their own, and that limit."""
+    texts = {name: column for name, column in columns.items() if isinstance(column, Categories)}
+    return {name: column.limit for name, column in texts.items() if column.shared and column.limit}
+
+
 def _counted(keys: list[str], places: Array, known: Mapping[str, int]) -> dict[str, int]:
     """How often each key has been counted, after more rows."""
     numbers = np.bincount(places, minlength=len(keys)).tolist()

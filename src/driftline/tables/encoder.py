@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
@@ -272,14 +271,6 @@ class Columns:
         }
         return Row({**given, **filled}, given.named)
 
-    def crowded(self) -> dict[str, int]:
-        """Columns with more distinct texts than the limit for features of their own, and that limit."""
-        return {
-            name: column.limit
-            for name, column in self.columns.items()
-            if isinstance(column, Categories) and column.shared and column.limit
-        }
-
     # State.
 
     def state(self) -> dict[str, Any]:
@@ -336,16 +327,6 @@ def _taken(values: Any, rows: Array) -> Any:
     if isinstance(values, Texts):
         return Texts(values.codes[rows], values.values)
     return None if values is None else values[rows]
-
-
-def spans(growth: Growth, width: int, count: int) -> list[tuple[int, int, int]]:
-    """Spans of rows with the same features: (first row, end, number of features).
-
-    >>> spans([(0, 2), (3, 4)], width=0, count=5)
-    [(0, 3, 2), (3, 5, 4)]
-    """
-    edges = [(0, width), *growth, (count, 0)]
-    return [(first, last, width) for (first, width), (last, _) in pairwise(edges) if first < last]
 
 
 def _side_by_side(vectors: list[Array | None], rows: int) -> Array:

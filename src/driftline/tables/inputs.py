@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import numbers
 import sys
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import timedelta
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from driftline.errors import warn
-from driftline.tables import frames, kinds
+from driftline.tables import kinds
 
 Array = npt.NDArray[Any]
 Name = Hashable
@@ -120,89 +119,12 @@ def as_number(value: Any, where: str, what: str) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise _kind(error)(f"{where}: {what} must be a number: {error}") from None
+        raise kind_of_error(error)(f"{where}: {what} must be a number: {error}") from None
 
 
-def _kind(error: Exception) -> type[Exception]:
+def kind_of_error(error: Exception) -> type[Exception]:
+    """The kind of error to raise instead of one from a conversion."""
     return TypeError if isinstance(error, TypeError) else ValueError
-
-
-class Table:
-    """Rows of numbers with their names, handed out in blocks of float64 or float32.
-
-    ``library`` is the library of the frame that holds the rows, if driftline can make its frames too.
-    """
-
-    library: str | None = None
-
-    def __init__(self, values: Any, rows: int, columns: int, names: list[Name] | None, where: str) -> None:
-        self.rows, self.columns, self.names = rows, columns, names
-        self._values, self._where = values, where
-        if rows < 1:
-            raise ValueError(f"{where}: X has 0 sample(s) (shape=({rows}, {columns})) while a minimum of 1 is required.")
-        if columns < 1:
-            raise ValueError(f"{where}: X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required.")
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers."""
-        return as_numbers(np.asarray(self._values[start:stop]), self._where, "X", start)
-
-    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Array]]:
-        """All rows: an array of floats at once, anything that needs conversion in pieces."""
-        whole = isinstance(self._values, np.ndarray) and self._values.dtype in (np.float64, np.float32)
-        step = self.rows if whole and at_most is None else at_most or rows_to_convert(self.columns)
-        for start in range(0, self.rows, step):
-            yield start, self.block(start, min(start + step, self.rows))
-
-
-class FrameTable(Table):
-    """A frame of any library that narwhals knows.
-
-    Its labels are names if all of them are text, or if a column holds text or times: such columns need names.
-    """
-
-    def __init__(self, frame: Any, labels: list[Name], where: str) -> None:
-        super().__init__(frame, len(frame), len(labels), labels, where)
-        self.library = library_of(frame)
-        if not all(isinstance(label, str) for label in labels) and not self.special:
-            self.names = None
-
-    @property
-    def frame(self) -> Any:
-        """The frame, as narwhals sees it."""
-        return self._values
-
-    @cached_property
-    def special(self) -> list[Name]:
-        """The labels of the columns that hold text or times."""
-        columns = zip(self._values.columns, frames.columns(self._values), strict=True)
-        return [label for label, column in columns if frames.kind_of(column) not in (kinds.NUMBER, None)]
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers."""
-        columns = [
-            as_numbers(values, self._where, f"column {label!r}", start)
-            for label, values in zip(self._values.columns, self.columns_of(start, stop), strict=True)
-        ]
-        return np.stack([np.asarray(column, dtype=np.float64) for column in columns], axis=1)
-
-    def columns_of(self, start: int, stop: int) -> list[Array]:
-        """The same rows by column, not converted."""
-        return [np.asarray(column.to_numpy()) for column in frames.columns(self._values[start:stop])]
-
-
-class DenseTable(Table):
-    """A sparse matrix whose rows are made dense block by block."""
-
-    def __init__(self, X: Any, where: str) -> None:
-        if X.ndim != 2:
-            raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}")
-        rows = to_be_dense(X, where, "X")
-        super().__init__(rows, rows.shape[0], rows.shape[1], None, where)
-
-    def block(self, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` as numbers."""
-        return as_numbers(self._values[start:stop].toarray(), self._where, "X", start)
 
 
 def to_be_dense(X: Any, where: str, what: str) -> Any:
@@ -231,34 +153,6 @@ def is_sparse(values: Any) -> bool:
     """Whether this is a matrix or array of scipy.sparse. Does not import SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(values))
-
-
-def as_table(X: Any, where: str) -> Table:
-    """A two-dimensional table from an array, a frame, or anything that NumPy can read."""
-    if isinstance(X, Table):
-        return X
-    if type(X) is not np.ndarray:
-        if is_sparse(X):
-            return DenseTable(X, where)
-        if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
-            return _frame_table(X, where)
-        X = as_array(X, where, "X")
-    if X.ndim != 2:
-        shape = ": X[None, :] for one row, X[:, None] for one feature" if X.ndim == 1 else " to one row for each label"
-        hint = f" Reshape your data{shape}."
-        raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}.{hint}")
-    return Table(X, X.shape[0], X.shape[1], None, where)
-
-
-def _frame_table(X: Any, where: str) -> FrameTable:
-    import narwhals
-
-    try:
-        frame = narwhals.from_native(X, eager_only=True)
-        names: list[Name] = list(frame.columns)
-    except Exception as error:  # an object that looks like a frame may raise anything
-        raise _kind(error)(f"{where}: X cannot be read as a frame: {error}") from error
-    return FrameTable(frame, names, where)
 
 
 def as_vector(values: Any, rows: int, where: str, what: str) -> Array:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from driftline._core import SparseRows
 from driftline.tables import inputs
-from driftline.tables.inputs import Table
 
 WIDEST = 2**52 + 1  # the number of columns is kept as a float64, and the last one is 2^52
 
@@ -38,20 +36,3 @@ def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
         return SparseRows(values, columns, starts, rows.shape[-1])
     except ValueError as error:
         raise ValueError(f"{where}: {what} is not a valid sparse matrix: {error}") from None
-
-
-class SparseTable(Table):
-    """Compressed rows, handed out in blocks without a copy."""
-
-    def __init__(self, X: Any, where: str) -> None:
-        rows = compressed(X, where, "X")
-        if rows.ndim != 2:
-            raise ValueError(f"{where}: X must have two dimensions, got {rows.ndim}")
-        super().__init__(rows, rows.shape[0], rows.shape[1], None, where)
-        self._values = as_sparse_rows(rows, where, "X")
-
-    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Any]]:
-        """All rows, in pieces that may be several times as long as those of dense rows."""
-        step = inputs.BLOCK_ROWS if at_most is None else at_most * max(1, inputs.BLOCK_ROWS // at_most)
-        for start in range(0, self.rows, step):
-            yield start, self._values[start : start + step]

@@ -1,0 +1,245 @@
+"""Some rows on their way into a model: arrays, frames, sparse matrices and the columns of files as one kind of block."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from driftline.tables import cells, frames, inputs, kinds, sparse
+from driftline.tables.cells import Given
+from driftline.tables.columns import CATEGORIES, all_finite
+from driftline.tables.inputs import Array, Name
+
+NUMBERS, FRAME, COLUMNS, SPARSE, MAPPINGS = "numbers", "frame", "columns", "sparse", "mappings"
+_FLOATS = (np.float64, np.float32)
+
+
+class RowBlock:
+    """Rows of numbers, or columns of numbers, text and times as they came.
+
+    Args:
+        values: a two-dimensional array; a frame as narwhals sees it; columns by name; a CSR matrix; or a list of mappings.
+        kind: which of these.
+        names: the names of the columns; None if they have none.
+        where: the caller's name, for messages.
+        rows: the number of rows, if ``values`` does not tell.
+        limit: how many texts of a column get their own feature.
+        begins: for columns of a stream, whose blocks may lack columns or have new ones: the first row with a value of those
+            that had none before. None if all columns are there from the start, as in a frame.
+
+    Attributes:
+        read: reads rows as numbers, if the model that is about to take them encodes or hashes them, or takes sparse rows.
+        source: the rows as they came, then.
+        most: how many rows to read at once.
+        encoded: whether the model's columns read the rows.
+        kept: what models read of the rows, if several take them in turn; None if they do not.
+    """
+
+    def __init__(
+        self, values: Any, kind: str = NUMBERS, names: list[Name] | None = None, where: str = "rows", *,
+        rows: int | None = None, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None,
+    ) -> None:  # fmt: skip
+        self.values, self.kind, self.names, self.where, self.limit = values, kind, names, where, limit
+        self.open, self.begins = begins is not None, begins or {}
+        self.rows: int = _rows_of(values, kind) if rows is None else rows
+        self.columns = int(values.shape[1]) if kind in (NUMBERS, SPARSE) else len(names or ())
+        self.read: Callable[[int, int], Any] | None = None
+        self.source: RowBlock | None = None
+        self.most = sys.maxsize
+        self.encoded = False
+        self.kept: dict[Any, Any] | None = None
+
+    def require_values(self) -> RowBlock:
+        """The block; raises ValueError if it has no rows or no columns."""
+        if self.rows < 1:
+            shape = f"(shape=({self.rows}, {self.columns}))"
+            raise ValueError(f"{self.where}: X has 0 sample(s) {shape} while a minimum of 1 is required.")
+        if self.columns < 1:
+            raise ValueError(f"{self.where}: X has 0 feature(s) (shape=({self.rows}, 0)) while a minimum of 1 is required.")
+        return self
+
+    def by(self, read: Callable[[int, int], Any], columns: int | None = None, most: int = sys.maxsize) -> RowBlock:
+        """The same rows as a model reads them, ``most`` at a time; ``columns`` is the width of what it reads, if known."""
+        found = RowBlock.__new__(RowBlock)
+        found.__dict__.update(self.__dict__)
+        found.source, found.read, found.most = self, read, most
+        found.columns = self.columns if columns is None else columns
+        return found
+
+    # What it holds.
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and of columns."""
+        return self.rows, self.columns
+
+    def __len__(self) -> int:
+        return self.rows
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether a core takes the rows as a sparse matrix, rather than made dense."""
+        return self.kind == SPARSE and self.read is not None
+
+    @property
+    def library(self) -> str | None:
+        """The library of the frame that holds the rows, if driftline can make its frames too."""
+        return inputs.library_of(self.values) if self.kind == FRAME else None
+
+    @cached_property
+    def special(self) -> list[Name]:
+        """The columns that hold text or times; for those of a stream, or are still empty."""
+        if self.kind == COLUMNS:
+            return [name for name, given in self.values.items() if given.kind != kinds.NUMBER]
+        if self.kind != FRAME:
+            return []
+        columns = zip(self.values.columns, frames.columns(self.values), strict=True)
+        return [label for label, column in columns if frames.kind_of(column) not in (kinds.NUMBER, None)]
+
+    @cached_property
+    def whole(self) -> frozenset[Name]:
+        """The columns of numbers that are known to be finite without a look at each row."""
+        if self.kind != COLUMNS:
+            return frozenset()
+        numbers = ((name, values) for name, (kind, values) in self.values.items() if kind == kinds.NUMBER)
+        return frozenset(name for name, values in numbers if all_finite(values))
+
+    # Its rows.
+
+    def block(self, start: int, stop: int) -> Any:
+        """Rows ``start`` to ``stop`` as numbers, or as sparse rows of the core."""
+        if self.read is not None:
+            return self.read(start, stop)
+        if self.kind == NUMBERS:
+            return inputs.as_numbers(np.asarray(self.values[start:stop]), self.where, "X", start)
+        if self.kind == SPARSE:
+            return inputs.as_numbers(self.values[start:stop].toarray(), self.where, "X", start)
+        if self.kind == FRAME:
+            return self._frame_block(start, stop)
+        if self.special:
+            raise ValueError(f"{self.where}: text and times need columns with names")
+        return np.stack([given.values[start:stop] for given in self.values.values()], axis=1)
+
+    def _frame_block(self, start: int, stop: int) -> Array:
+        found = None if self.kept is None else self.kept.get((FRAME, start, stop))
+        if found is None:
+            columns = zip(self.values.columns, self.raw_columns(start, stop), strict=True)
+            numbers = [inputs.as_numbers(values, self.where, f"column {label!r}", start) for label, values in columns]
+            found = np.stack([np.asarray(column, dtype=np.float64) for column in numbers], axis=1)
+            if self.kept is not None:
+                self.kept[FRAME, start, stop] = found
+        return found
+
+    def blocks(self, at_most: int | None = None) -> Iterator[tuple[int, Any]]:
+        """All rows: an array of floats at once, anything that needs conversion in pieces."""
+        at_once = self.read is None and self.kind == NUMBERS and self.values.dtype in _FLOATS
+        step = self.rows if at_once and at_most is None else min(at_most or inputs.rows_to_convert(self.columns), self.most)
+        if self.is_sparse:  # whose rows take less time
+            step = inputs.BLOCK_ROWS if at_most is None else at_most * max(1, inputs.BLOCK_ROWS // at_most)
+        for start in range(0, self.rows, step):
+            yield start, self.block(start, min(start + step, self.rows))
+
+    def raw_columns(self, start: int, stop: int) -> list[Array]:
+        """Rows ``start`` to ``stop`` of a frame by column, not converted."""
+        return [np.asarray(column.to_numpy()) for column in frames.columns(self.values[start:stop])]
+
+    def given(self, start: int, stop: int, where: str) -> dict[Name, Given]:
+        """Rows ``start`` to ``stop`` by column; columns of arrays are named by their index."""
+        if self.source is not None:
+            return self.source.given(start, stop, where)
+        if self.kind == COLUMNS:
+            whole, rows = start == 0 and stop == self.rows, slice(start, stop)
+            return {name: given if whole else given.take(rows) for name, given in self.values.items()}
+        if self.kind == FRAME:
+            names = self.names or [str(j) for j in range(self.columns)]
+            return cells.of_frame(self.values[start:stop], names, start, where)
+        block = np.asarray(self.block(start, stop), dtype=np.float64)
+        columns = (np.ascontiguousarray(block[:, j]) for j in range(block.shape[1]))
+        return {str(j): Given(kinds.NUMBER, column) for j, column in enumerate(columns)}
+
+    def __getitem__(self, rows: slice | Array) -> RowBlock:
+        """Some of the rows as they came: a slice, or indices in ascending order."""
+        if self.source is not None:
+            return self.source[rows]
+        values, begins = self.values, None
+        numbers = range(self.rows)[rows] if isinstance(rows, slice) else rows.tolist()
+        if self.kind == COLUMNS:
+            values = {name: given.take(rows) for name, given in values.items()}
+            firsts = {name: bisect_left(numbers, begin) for name, begin in self.begins.items()}
+            begins = {name: first for name, first in firsts.items() if first} if self.open else None
+        elif self.kind == MAPPINGS:
+            values = [values[row] for row in numbers]
+        else:
+            values = values[rows if isinstance(rows, slice) or self.kind != FRAME else numbers]
+        found = RowBlock(values, self.kind, self.names, self.where, rows=len(numbers), limit=self.limit, begins=begins)
+        if self.kind == COLUMNS and len(self.whole) == self.columns:
+            found.__dict__["whole"] = self.whole
+        return found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.asarray(self.block(0, self.rows), dtype=dtype)
+
+    def mappings(self) -> list[dict[Name, Any]]:
+        """The rows of a frame or of columns as a loop would have them."""
+        if self.kind == FRAME:
+            return list(self.values.iter_rows(named=True))
+        return [cells.as_python(cells.row_of(self.values, place, True)) for place in range(self.rows)]
+
+
+def _rows_of(values: Any, kind: str) -> int:
+    return int(values.shape[0]) if kind in (NUMBERS, SPARSE) else len(values)
+
+
+def of_columns(
+    given: Mapping[Name, Given], rows: int, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None
+) -> RowBlock:
+    """A block of columns of numbers, text and times."""
+    return RowBlock(given, COLUMNS, list(given), rows=rows, limit=limit, begins=begins)
+
+
+def as_block(X: Any, where: str) -> RowBlock:
+    """A block of an array, a frame, a sparse matrix that is made dense, or anything that NumPy can read."""
+    if isinstance(X, RowBlock):
+        return X
+    if type(X) is not np.ndarray:
+        if inputs.is_sparse(X):
+            if X.ndim != 2:
+                raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}")
+            return RowBlock(inputs.to_be_dense(X, where, "X"), SPARSE, where=where).require_values()
+        if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
+            return _of_frame(X, where).require_values()
+        X = inputs.as_array(X, where, "X")
+    if X.ndim != 2:
+        shape = ": X[None, :] for one row, X[:, None] for one feature" if X.ndim == 1 else " to one row for each label"
+        raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}. Reshape your data{shape}.")
+    return RowBlock(X, where=where).require_values()
+
+
+def _of_frame(X: Any, where: str) -> RowBlock:
+    """A frame's labels are names if all are text, or if a column holds text or times: such columns need names."""
+    import narwhals
+
+    try:
+        frame = narwhals.from_native(X, eager_only=True)
+        names: list[Name] = list(frame.columns)
+    except Exception as error:  # an object that looks like a frame may raise anything
+        raise inputs.kind_of_error(error)(f"{where}: X cannot be read as a frame: {error}") from error
+    found = RowBlock(frame, FRAME, names, where, rows=len(frame))
+    if not all(isinstance(label, str) for label in names) and not found.special:
+        found.names = None
+    return found
+
+
+def as_sparse_block(X: Any, where: str) -> RowBlock:
+    """The rows of a sparse matrix, for a core that takes them as they are."""
+    matrix = sparse.compressed(X, where, "X")
+    if matrix.ndim != 2:
+        raise ValueError(f"{where}: X must have two dimensions, got {matrix.ndim}")
+    found = RowBlock(matrix, SPARSE, where=where).require_values()
+    rows = sparse.as_sparse_rows(matrix, where, "X")
+    return found.by(lambda start, stop: rows[start:stop])
