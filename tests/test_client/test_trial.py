@@ -1,5 +1,8 @@
 """When a call is retried, tested without a service."""
 
+import datetime
+import json
+
 import pytest
 
 from driftline.client import ServiceError, UnsureError, calls
@@ -96,5 +99,17 @@ def test_rows_are_encoded_as_json():
         b'{"rows": [{"x": {"a": 0.5}, "id": "i"}]}'
     )
     assert calls.get("m", "k&y", "/export").path == "/v1/models/m/export?key=k%26y"
+    when = datetime.datetime(2026, 3, 1, 12, 30)
+    times = {
+        "a": when,
+        "b": when.date(),
+        "c": when.time(),
+        "d": np.datetime64("2026-03-01T12:30"),
+        "e": float("nan"),
+        "f": None,
+    }
+    assert json.loads(calls.predict("m", [{"x": times}], batch=False).body)["x"] == {
+        "a": "2026-03-01T12:30:00", "b": "2026-03-01", "c": "12:30:00", "d": "2026-03-01T12:30", "e": None, "f": None,
+    }  # fmt: skip
     with pytest.raises(ValueError, match="JSON"):
-        calls.predict("m", [{"x": [float("nan")]}], batch=False)
+        calls.predict("m", [{"x": [float("inf")]}], batch=False)

@@ -24,7 +24,7 @@ from driftline.files.raw import RawBlock
 from driftline.storage import model_file
 from driftline.tables import missing
 from driftline.tables.columns import Categories, Column, Numbers
-from driftline.tables.missing import MEAN, ZERO
+from driftline.tables.missing import FILLS
 
 WHERE = "forecast"
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
@@ -172,11 +172,12 @@ def _needed(trained: TrainedForecaster, rows: Rows) -> list[str]:
 
 
 def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
-    """Columns known ahead must have a value in every row, unless the run said how to fill it in."""
+    """Columns known ahead must have a value in every row, unless the run, or Python, said how to fill it in."""
+    words = trained.model.learner.missing if trained.read is None else trained.options.missing
     for name in needed:
         column = _columns(trained.model).get(name)
-        if isinstance(column, Numbers) and missing.word(trained.options.missing, name) in (MEAN, ZERO):
-            continue  # --missing says what an empty cell means
+        if isinstance(column, Numbers) and missing.word(words, name) in FILLS:
+            continue
         if isinstance(column, Categories) and column.missed:
             continue  # a missing text is a category of its own
         if (column is None or not column.met) and trained.read is not None and name != trained.options.time:

@@ -75,15 +75,26 @@ def _body(rows: Iterable[Row], batch: bool) -> bytes:
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    """A row as JSON: without parts that are None, text unchanged, and numbers of any type as floats."""
+    """A row as JSON, without parts that are None."""
     given = {part: value for part, value in row.items() if value is not None}
     if "y" in given:
         given["y"] = float(given["y"])
     if isinstance(x := given.get("x"), Mapping):
-        given["x"] = {str(name): value if isinstance(value, str) else float(value) for name, value in x.items()}
+        given["x"] = {str(name): _value(value) for name, value in x.items()}
     elif x is not None:
-        given["x"] = [float(value) for value in x]
+        given["x"] = [_value(value) for value in x]
     return given
+
+
+def _value(value: Any) -> str | float | None:
+    """A feature as JSON: text unchanged, times in ISO 8601, null for a gap, and numbers of any type as floats."""
+    if isinstance(value, str):
+        return value
+    if value is None or value != value:
+        return None
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    return str(value) if getattr(getattr(value, "dtype", None), "kind", "") == "M" else float(value)
 
 
 def _json(content: Any) -> bytes:

@@ -107,17 +107,22 @@ class Forecaster(model_file.Saved):
 
         Text and times in mappings and frames are encoded as learners encode them.
         """
+        self._learn_row(x, y, None)
+
+    def _learn_row(self, x: Any, y: Any, level: float | None) -> ForecastRun:
+        """Forecasts and learns one row; an error changes nothing."""
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
         with self._guard.undo(self._undo, only=True):
             table = given.by_columns(x, self._cells is not None, where)
             if table is not None:
-                learn = partial(self._learn_columns, table, label, None, where, start=None)
+                learn = partial(self._learn_columns, table, label, level, where, start=None)
             else:
                 names, row = self._row(x, where)
-                learn = partial(self._learn_rows, row[None, :], label, names, None, where, start=None)
-            learn()
+                learn = partial(self._learn_rows, row[None, :], label, names, level, where, start=None)
+            run = learn()
             self._undo.note(learn)
+        return run
 
     def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
         """Forecasts each row once from each step ahead, then learns it.

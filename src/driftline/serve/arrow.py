@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date, time
 from typing import Any
 
 from driftline.errors import missing_extra
@@ -13,7 +14,7 @@ _OWN = ("id", "key", "y")
 
 
 def as_json(data: bytes, most: int) -> bytes:
-    """The batch in the form of a JSON request. Features that are null are left out."""
+    """The batch in the form of a JSON request."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -32,10 +33,17 @@ def as_json(data: bytes, most: int) -> bytes:
     try:
         return json.dumps({"rows": listed}, allow_nan=False).encode()
     except (TypeError, ValueError) as error:
-        raise Problem(422, f"a column holds values that are not finite numbers: {error}", field="rows") from None
+        raise Problem(
+            422, f"a column holds something else than finite numbers, text and times: {error}", field="rows"
+        ) from None
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
     own = {name: row[name] for name in _OWN if row.get(name) is not None}
-    x = {name: value for name, value in row.items() if name not in _OWN and value is not None}
-    return {**own, "x": x} if x else own
+    x = {name: _as_json(value) for name, value in row.items() if name not in _OWN}
+    return {**own, "x": x} if any(value is not None for value in x.values()) else own
+
+
+def _as_json(value: Any) -> Any:
+    """A value of a column: times as text, NaN as a gap."""
+    return value.isoformat() if isinstance(value, date | time) else None if value != value else value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,13 @@ from driftline.evaluate.scores import Score, Settings
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
+from driftline.serve.raw import Json
 from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import BatchTable, Row
-from driftline.serve.unit import Answer, ScoredLabel, Unit, WaitingRow, finite_or_none
+from driftline.serve.unit import Answer, ScoredLabel, Unit, WaitingRow
+from driftline.tables import missing
 from driftline.tables.inputs import Array
+from driftline.tables.missing import RAISE
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
@@ -268,7 +271,8 @@ class Model:
             for outcome in of_unit:
                 naive = unit.past.learn(outcome.y)
                 self.score.add_one((unit.number, outcome.y, *outcome.answer, *(outcome.naive or naive)))
-            self._learned_rows(unit, [outcome.y - outcome.answer[0] for outcome in of_unit], of_unit, entry, at)
+            errors = [nan if outcome.answer[0] is None else outcome.y - outcome.answer[0] for outcome in of_unit]
+            self._learned_rows(unit, errors, of_unit, entry, at)
 
     def _learned_rows(
         self, unit: Unit, errors: Any, scored: list[ScoredLabel] | Run, entry: int, at: float, y: Array | None = None
@@ -280,28 +284,25 @@ class Model:
         self.learned += len(errors)
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
-        y = row.y
-        assert y is not None
-        if waiting is None:
-            self._check_width(unit, row, index)
-            ticket, answer = self._asked(unit, row, index, 0)
-            digest = row.digest() if row.id is not None else b""
-        else:
-            ticket, answer, digest = waiting.ticket, waiting.answer, waiting.digest
+        assert row.y is not None
         try:
-            unit.tell(ticket, y)
+            if waiting is not None:
+                unit.tell(waiting.ticket, row.y)
+                return ScoredLabel(waiting.answer, waiting.naive, row.y), waiting.digest
+            assert row.x is not None
+            self._check_width(unit, row, index)
+            return ScoredLabel(unit.learn(row.x, row.y), None, row.y), row.digest() if row.id is not None else b""
         except _REFUSALS as error:
-            raise Problem(422, str(error), row=index, field="y" if row.x is None else "x") from None
-        return ScoredLabel(answer, None if waiting is None else waiting.naive, y), digest
+            raise _refused(unit, row, index, error) from None
 
-    def _asked(self, unit: Unit, row: Row, index: int, delay: int | None = None) -> tuple[Any, Answer]:
+    def _asked(self, unit: Unit, row: Row, index: int) -> tuple[Any, Answer]:
         assert row.x is not None
         if row.id is not None:
             self._check_width(unit, row, index)
         try:
-            return unit.ask(row.x, delay)
+            return unit.ask(row.x)
         except _REFUSALS as error:
-            raise Problem(422, str(error), row=index, field="x") from None
+            raise _refused(unit, row, index, error) from None
 
     def _check_width(self, unit: Unit, row: Row, index: int) -> None:
         assert row.x is not None
@@ -317,15 +318,10 @@ class Model:
             self._check_key(row, index, needed=True)
             if row.key != rows[0].key:
                 raise Problem(422, "all rows of a forecast must have the same key", row=index, field="key")
-        forecaster: Any = self._unit(rows[0].key, {}).learner
-        if not forecaster.n_seen_:
-            return [(0.0, None, None)] * len(rows)
         try:
-            predicted = forecaster.forecast([row.x for row in rows], self.config["level"])
+            return self._unit(rows[0].key, {}).forecast([row.x for row in rows if row.x is not None])
         except _REFUSALS as error:
             raise Problem(422, str(error), field="rows") from None
-        ends = [map(finite_or_none, side.tolist()) for side in (predicted.lower, predicted.upper)]
-        return list(zip(predicted.predictions.tolist(), *ends, strict=True))
 
     def _unit(self, key: str, made: dict[str, Unit]) -> Unit:
         """The unit of a key. A new one is added to ``made``, not to the model."""
@@ -379,6 +375,19 @@ class Model:
         if self.config["keyed"] and key is None:
             raise Problem(422, f"the model {self.name} is keyed: say which key, as in export?key=…", field="key")
         return self._known(key or "").learner.to_bytes()
+
+
+def _refused(unit: Unit, row: Row, index: int, error: Exception) -> Problem:
+    """The problem of a row that a learner refuses."""
+    return Problem(422, str(error), row=index, field="y" if row.x is None else _refused_field(row.x, unit.learner))
+
+
+def _refused_field(x: Json, learner: Learner | Forecaster) -> str:
+    """The part of a refused row: a gap that the learner refuses, or the features."""
+    words = (learner.learner if isinstance(learner, Forecaster) else learner).missing
+    places: Any = x.items() if isinstance(x, dict) else enumerate(x)
+    gap: Any = next((name for name, value in places if value is None and missing.word(words, name) == RAISE), None)
+    return "x" if gap is None else f"x.{gap}" if isinstance(x, dict) else f"x[{gap}]"
 
 
 def _memory(learner: Learner | Forecaster) -> float | None:

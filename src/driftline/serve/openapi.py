@@ -12,7 +12,7 @@ _NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
 _ANSWER: Schema = {
     "type": "object",
     "properties": {
-        "id": {"type": "string"}, "prediction": {"type": "number"}, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
+        "id": {"type": "string"}, "prediction": _NUMBER_OR_NULL, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
     },
     "required": ["prediction", "lower", "upper"],
 }  # fmt: skip

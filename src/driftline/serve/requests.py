@@ -10,6 +10,7 @@ from typing import Any
 from driftline._core import read_json_table
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
+from driftline.serve.raw import Json
 from driftline.serve.schema import Check, Schema, compile_schema, parse
 from driftline.tables.inputs import Array
 
@@ -24,16 +25,17 @@ class Row:
 
     id: str | None
     key: str
-    x: dict[str, float | str] | list[float] | None
+    x: Json | None
     y: float | None
 
     def digest(self) -> bytes:
         """A digest of the features, to recognise a repeated row; the order of names does not matter."""
-        x = self.x or ()
+        x: Any = self.x or ()
         if isinstance(x, dict):
-            plain: list[Any] = [(name, value if type(value := x[name]) is str else float(value)) for name in sorted(x)]
+            texts = (str, type(None))  # other values are numbers, and equal ones are the same here, whatever their type
+            plain: list[Any] = [(name, value if type(value := x[name]) in texts else float(value)) for name in sorted(x)]
         else:
-            plain = [float(value) for value in x]
+            plain = [None if value is None else float(value) for value in x]
         return blake2b(repr(plain).encode(), digest_size=16).digest()
 
 
@@ -79,12 +81,14 @@ class Requests:
         text = {"type": "string", "minLength": 1, "maxLength": limits.text, "pattern": _NO_CONTROLS}
         number = {"type": "number"}
         names = {"maxLength": limits.text, "pattern": _NO_CONTROLS}
-        value = {"anyOf": [number, {**text, "description": "A category, which becomes a separate feature."}]}
+        words = {**text, "description": "A category, which becomes a separate feature; or a time, in ISO 8601."}
+        gap = {"type": "null", "description": "A missing value."}
+        value = {"anyOf": [number, words, {"type": "boolean"}, gap]}
         mapping: Schema = {"type": "object", "additionalProperties": value, "propertyNames": names}
         mapping |= {"minProperties": 1, "maxProperties": limits.features, "title": "an object of numbers and texts"}
         array = {
             "type": "array",
-            "items": number,
+            "items": {"anyOf": [number, gap]},
             "minItems": 1,
             "maxItems": limits.features,
             "title": "an array of numbers",

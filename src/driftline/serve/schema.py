@@ -153,7 +153,7 @@ def _object(schema: Schema) -> Check:
 def _map_of(schema: Schema) -> Check:
     item, least, most = compile_schema(schema["additionalProperties"]), schema["minProperties"], schema["maxProperties"]
     values = schema["additionalProperties"]
-    numbers = any(option.get("type") == "number" for option in values.get("anyOf", [values]))
+    numbers = _takes_numbers(values)
     longest, pattern = schema["propertyNames"]["maxLength"], re.compile(schema["propertyNames"]["pattern"])
 
     def check(value: Any, where: str) -> None:
@@ -169,9 +169,14 @@ def _map_of(schema: Schema) -> Check:
     return check
 
 
+def _takes_numbers(schema: Schema) -> bool:
+    """Whether any finite number fits, so that it need not be checked further."""
+    return any(option == {"type": "number"} for option in schema.get("anyOf", [schema]))
+
+
 def _array(schema: Schema) -> Check:
     item, least, most = compile_schema(schema["items"]), schema.get("minItems", 0), schema.get("maxItems", math.inf)
-    numbers = schema["items"].get("type") == "number"
+    numbers = _takes_numbers(schema["items"])
 
     def check(value: Any, where: str) -> None:
         if type(value) is not list or not least <= len(value) <= most:

@@ -15,7 +15,7 @@ import driftline
 from driftline.serve.models import Told
 from driftline.serve.problems import StoreError
 
-FORMAT = 1
+FORMAT = 2
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS models (
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS snapshots (
 );
 CREATE TABLE IF NOT EXISTS told (
   model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
-  y REAL NOT NULL, prediction REAL NOT NULL, lower REAL, upper REAL, PRIMARY KEY (model, id)
+  y REAL NOT NULL, prediction REAL, lower REAL, upper REAL, PRIMARY KEY (model, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS told_by_label ON told (model, label);
 CREATE TABLE IF NOT EXISTS room (filler BLOB)

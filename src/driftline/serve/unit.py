@@ -16,13 +16,13 @@ from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.delayed import Forecaster, packed
 from driftline.evaluate.baselines import LastAndMean
+from driftline.serve.raw import Json, as_raw
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record
 from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
 
-Features = dict[str, float | str] | list[float]
-Answer = tuple[float, float | None, float | None]  # the prediction and the interval ends, None until there are enough labels
+Answer = tuple[float | None, float | None, float | None]  # the prediction, None if values are missing; the interval's ends
 Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
 _KIND = "served"
 _PLAIN = ("key", "level", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
@@ -103,20 +103,38 @@ class Unit:
             return int(self.learner._past.shape[1])
         return 0 if self.learner._core is None else self.learner.n_features_in_
 
-    def ask(self, x: Features, delay: int | None = None) -> tuple[Any, Answer]:
+    def raw(self, x: Json) -> Any:
+        """The features of a row as the learner takes them."""
+        return as_raw(x, self.learner.learners_[0] if isinstance(self.learner, Forecaster) else self.learner)
+
+    def ask(self, x: Json) -> tuple[Any, Answer]:
         """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
         if isinstance(self.learner, Forecaster):
-            if not self.learner.n_seen_:
-                return x, (0.0, None, None)
-            predicted = self.learner.forecast([x], self.level)
-            return x, _answer(float(predicted.predictions[0]), float(predicted.lower[0]), float(predicted.upper[0]))
-        ticket = self.learner.ask(x, delay)
+            return x, self.forecast([x])[0]
+        ticket = self.learner.ask(as_raw(x, self.learner))
         return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
+
+    def learn(self, x: Json, y: float) -> Answer:
+        """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
+        if isinstance(self.learner, Forecaster):
+            run: Any = self.learner._learn_row(self.raw(x), y, self.level)
+            return _answer(*(float(values[0, 0]) for values in (run.predictions, run.lower, run.upper)))
+        ticket = self.learner.ask(as_raw(x, self.learner), 0)
+        self.learner.tell(ticket, y)
+        return _answer(ticket.prediction, *ticket.ends(self._place))
+
+    def forecast(self, rows: list[Json]) -> list[Answer]:
+        """The answers for the next rows of a forecaster."""
+        assert isinstance(self.learner, Forecaster)
+        if not self.learner.n_seen_:
+            return [(0.0, None, None)] * len(rows)
+        found = self.learner.forecast([self.raw(x) for x in rows], self.level)
+        return [_answer(*row) for row in np.transpose([found.predictions, found.lower, found.upper]).tolist()]
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
-            self.learner.learn_one(ticket, y)
+            self.learner.learn_one(self.raw(ticket), y)
         else:
             self.learner.tell(copy.copy(ticket), y)  # the original stays valid if the caller undoes this
 
@@ -141,13 +159,13 @@ class Unit:
         except (ValueError, FloatingPointError):
             return None
 
-    def too_wide(self, x: Features, most: int) -> bool:
-        """Whether learning a row would give the learner more than ``most`` features."""
+    def too_wide(self, x: Json, most: int) -> bool:
+        """Whether learning a row would give the learner more than ``most`` features; a time counts as one."""
         known = self.features
         if not isinstance(x, dict) or known + len(x) <= most or isinstance(self.learner, Forecaster):
             return len(x) > most
         names = set(self.learner.feature_names_in_.tolist()) if known else set()
-        brought = {f"{name}={value}" if isinstance(value, str) else name for name, value in x.items()}
+        brought = {f"{name}={value}" if isinstance(value, str) else name for name, value in self.raw(x).items()}
         return len(names | brought) > most
 
     # Bytes.
@@ -206,11 +224,11 @@ def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict
 
 
 def _answer(prediction: float, lower: float, upper: float) -> Answer:
-    return prediction, finite_or_none(lower), finite_or_none(upper)
+    return finite_or_none(prediction), finite_or_none(lower), finite_or_none(upper)
 
 
 def finite_or_none(value: float) -> float | None:
-    """An end of an interval, None while it is infinite."""
+    """A number for JSON: None for an end of an interval that is infinite, and for a prediction that is not known."""
     return value if isfinite(value) else None
 
 
