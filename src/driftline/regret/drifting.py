@@ -10,7 +10,7 @@ import numpy as np
 from driftline.linear import LASER
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_sequence, drift
-from driftline.regret.rows import as_path, as_rows, at_most, expect, given, largest_label, largest_norm, losses_of, replay
+from driftline.regret.rows import Played, as_path, label_limit, norm_limit, played, rows_for
 from driftline.tables.inputs import Array
 
 
@@ -32,10 +32,10 @@ def laser_theorem_12(learner: LASER, X: Any, y: Any, u: Any = None, *, label: fl
     >>> round(bound.observed, 4), round(bound.value, 4)
     (4.0625, 5.625)
     """
-    rows, labels, Y, conditions = _prepare(learner, X, y, label, "laser_theorem_12")
-    gains, _, _ = information(rows, learner.ridge, learner.drift_cost)
+    at, Y, conditions = _prepare(learner, X, y, label, "laser_theorem_12")
+    gains, _, _ = information(at.rows, learner.ridge, learner.drift_cost)
     terms = {"Y^2 sum x'D^-1 x": Y * Y * float(gains.sum())}
-    return _loss_bound(learner, X, y, rows, labels, u, "Theorem 12", terms, conditions)
+    return _loss_bound(learner, at, _path(learner, at, u, "LASER's Theorem 12"), "Theorem 12", terms, conditions)
 
 
 def laser_lemma_13(learner: LASER, X: Any, y: Any) -> Bound:
@@ -48,12 +48,12 @@ def laser_lemma_13(learner: LASER, X: Any, y: Any) -> Bound:
 
     References: :cite:`moroshko2013`, Lemma 13.
     """
-    rows, _, _, _ = _prepare(learner, X, y, None, "laser_lemma_13")
+    rows, _ = rows_for(learner, LASER, X, y, "laser_lemma_13")
     gains, traces, log_det = information(rows, learner.ridge, learner.drift_cost)
     return Bound(
         statement="sum of x'D^-1 x of LASER, Lemma 13",
         terms={"log det(D_T / b)": log_det, "sum of traces / c": float(traces.sum()) / learner.drift_cost},
-        conditions={_in_order(learner): learner.ridge < learner.drift_cost},
+        conditions=_in_order(learner),
         observed=float(gains.sum()),
     )
 
@@ -90,24 +90,23 @@ def laser_corollary_16(
 
     References: :cite:`moroshko2013`, Corollary 16, Eqs. (6.7) and (6.9).
     """
-    rows, labels, Y, conditions = _prepare(learner, X, y, label, "laser_corollary_16")
-    largest = largest_norm(rows)
-    bound = given(norm, "laser_corollary_16", "norm", largest)
-    if norm is not None:
-        conditions[f"every input's norm is at most {bound:g}"] = at_most(largest, bound)
-    b, c, (T, d) = learner.ridge, learner.drift_cost, rows.shape
-    _, _, log_det = information(rows, b, c)
+    where = "laser_corollary_16"
+    at, Y, conditions = _prepare(learner, X, y, label, where)
+    bound, limited = norm_limit(at.rows, norm, where)
+    conditions |= limited
+    b, c, (T, d) = learner.ridge, learner.drift_cost, at.rows.shape
+    _, _, log_det = information(at.rows, b, c)
+    path = _path(learner, at, u, where)
     terms = {"Y^2 log det(D_T / b)": Y * Y * log_det, "Y^2 tr(D_0) / c": Y * Y * d * b / (c - b)}
     if not tuned:
         terms["Y^2 T d M / c"] = Y * Y * T * d * _largest_information(b, c, bound * bound)
-        return _loss_bound(learner, X, y, rows, labels, u, "Corollary 16, Eq. (6.7)", terms, conditions)
-    path = _path(learner, rows, labels, u, "laser_corollary_16")
+        return _loss_bound(learner, at, path, "Corollary 16, Eq. (6.7)", terms, conditions)
     V, scale = drift(path), math.sqrt(2) * T * Y * Y * d * bound
     least = max(9 / 8 * bound**2, (b + bound**2) ** 2 / (8 * bound**2)) if bound > 0 else math.inf
     conditions[f"drift_cost is that of Eq. (6.8): {c:g}"] = V > 0 and math.isclose(c, (scale / V) ** (2 / 3), rel_tol=1e-9)
     conditions[f"the drift is slow enough: {least:g} <= drift_cost"] = least <= c
     terms["3 (sqrt(2) T Y^2 d X)^(2/3) V^(1/3)"] = 3 * scale ** (2 / 3) * V ** (1 / 3)
-    return _loss_bound(learner, X, y, rows, labels, path, "Corollary 16, Eq. (6.9)", terms, conditions, moved=False)
+    return _loss_bound(learner, at, path, "Corollary 16, Eq. (6.9)", terms, conditions, moved=False)
 
 
 def information(rows: Array, b: float, c: float) -> tuple[Array, Array, float]:
@@ -125,54 +124,36 @@ def information(rows: Array, b: float, c: float) -> tuple[Array, Array, float]:
     return gains, traces, float(np.linalg.slogdet(D / np.outer(scale, scale))[1] + np.sum(np.log(scale**2 / b)))
 
 
-def _prepare(learner: LASER, X: Any, y: Any, label: float | None, where: str) -> tuple[Array, Array, float, dict[str, bool]]:
-    expect(learner, LASER, where)
-    rows, labels = as_rows(X, y, where, learner.intercept)
-    largest = largest_label(labels)
-    Y = given(label, where, "label", largest)
-    conditions = {_in_order(learner): learner.ridge < learner.drift_cost}
-    if label is not None:
-        conditions[f"every label lies within {Y:g}"] = largest <= Y
-    if learner.clip is not None:
-        conditions[f"every label lies within clip = {learner.clip:g}"] = largest <= learner.clip
-    return rows, labels, Y, conditions
+def _prepare(learner: LASER, X: Any, y: Any, label: float | None, where: str) -> tuple[Played, float, dict[str, bool]]:
+    at = played(learner, LASER, X, y, where)
+    Y, conditions = label_limit(at.labels, label, where, learner.clip)
+    return at, Y, _in_order(learner) | conditions
 
 
-def _in_order(learner: LASER) -> str:
-    return f"ridge < drift_cost: {learner.ridge:g} < {learner.drift_cost:g}"
+def _in_order(learner: LASER) -> dict[str, bool]:
+    b, c = learner.ridge, learner.drift_cost
+    return {f"ridge < drift_cost: {b:g} < {c:g}": b < c}
 
 
-def _path(learner: LASER, rows: Array, labels: Array, u: Any, where: str) -> Array:
+def _path(learner: LASER, at: Played, u: Any, where: str) -> Array:
     if u is None:
-        return best_sequence(rows, labels, learner.ridge, learner.drift_cost).weights
-    return as_path(u, rows, where)
+        return best_sequence(at.rows, at.labels, learner.ridge, learner.drift_cost).weights
+    return as_path(u, at.rows, where)
 
 
 def _loss_bound(
     learner: LASER,
-    X: Any,
-    y: Any,
-    rows: Array,
-    labels: Array,
-    u: Any,
+    at: Played,
+    path: Array,
     name: str,
     terms: dict[str, float],
     conditions: dict[str, bool],
     moved: bool = True,
 ) -> Bound:
-    path = _path(learner, rows, labels, u, "LASER's " + name)
-    costs = {"drift_cost V": times(learner.drift_cost, drift(path))} if moved else {}
-    return Bound(
-        statement=f"loss of LASER, {name}",
-        terms={
-            "loss of u": float(losses_of(path, rows, labels).sum()),
-            "ridge |u_1|^2": learner.ridge * float(path[0] @ path[0]),
-            **costs,
-            **terms,
-        },
-        conditions=conditions,
-        observed=float(replay(learner, X, y)[1].losses.sum()),
-    )
+    costs = {"ridge |u_1|^2": learner.ridge * float(path[0] @ path[0])}
+    if moved:
+        costs["drift_cost V"] = times(learner.drift_cost, drift(path))
+    return at.bound(f"loss of LASER, {name}", path, costs | terms, conditions)
 
 
 def _largest_information(b: float, c: float, X2: float) -> float:

@@ -12,7 +12,7 @@ from driftline.errors import DivergenceError
 from driftline.linear import LMS
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
-from driftline.regret.rows import as_fixed, as_rows, at_most, expect, given, largest_label, largest_norm, losses_of, replay
+from driftline.regret.rows import as_fixed, as_rows, label_limit, losses_of, norm_limit, replay, rows_for
 from driftline.tables.inputs import Array
 
 _MEANS = "the risks are means over the rows given"
@@ -35,12 +35,11 @@ def lms(learner: LMS, X: Any, y: Any, u: Any = None, *, norm: float | None = Non
     >>> round(bound.observed, 4), bound.value, bound.applies
     (2.4661, 10.0, True)
     """
-    expect(learner, LMS, "lms")
-    rows, labels = as_rows(X, y, "lms", learner.intercept)
+    rows, labels = rows_for(learner, LMS, X, y, "lms")
     rate, share, conditions = _rate_conditions(learner, rows, norm, "lms")
     fixed = _best(rows, labels, rate, share, 1.0) if u is None else as_fixed(u, rows, "lms")
     try:
-        observed = float(replay(learner, X, y)[1].losses.sum())
+        observed = float(replay(learner, X, y).losses.sum())
     except DivergenceError:  # only if a condition fails
         observed = math.inf
     return Bound(
@@ -91,21 +90,21 @@ def online_to_batch(
 
     References: :cite:`schapire2018`, Theorem 2, and the remark before it; :cite:`cesabianchi2004`.
     """
-    expect(learner, LMS, "online_to_batch")
-    rows, labels = as_rows(X, y, "online_to_batch", learner.intercept)
+    where = "online_to_batch"
+    rows, labels = rows_for(learner, LMS, X, y, where)
     judged, truths = rows, labels
     if holdout is not None:
-        judged, truths = as_rows(*holdout, "online_to_batch", learner.intercept)
-    rate, share, conditions = _rate_conditions(learner, np.vstack([rows, judged]), norm, "online_to_batch")
+        judged, truths = as_rows(*holdout, where, learner.intercept)
+    rate, share, conditions = _rate_conditions(learner, np.vstack([rows, judged]), norm, where)
     m = len(labels)
     weights = _predicting(learner, X, y) if holdout is not None or confidence is not None else None
     observed = None
     if holdout is not None:
         observed = math.inf if weights is None else float(losses_of(weights.mean(axis=0), judged, truths).mean())
     if confidence is not None:
-        PROBABILITY.require("online_to_batch", "confidence", confidence)
+        PROBABILITY.require(where, "confidence", confidence)
     on, data = ((judged, truths), "risk") if confidence is None else ((rows, labels), "loss on the sample")
-    fixed = _best(*on, rate, share, len(on[1]) / m) if u is None else as_fixed(u, rows, "online_to_batch")
+    fixed = _best(*on, rate, share, len(on[1]) / m) if u is None else as_fixed(u, rows, where)
     terms = {
         f"{data} of u / (1 - rate X^2)": _inflated(float(losses_of(fixed, *on).mean()), share),
         "|u|^2 / (rate m)": float(fixed @ fixed) / (rate * m),
@@ -115,11 +114,9 @@ def online_to_batch(
         limits: tuple[str, ...] = ("the bound is on the expectation over samples; one sample may exceed it", _MEANS)
     else:
         statement = f"risk of the averaged weights of LMS, with probability {1 - confidence:g}"
-        largest = given(norm, "online_to_batch", "norm", largest_norm(np.vstack([rows, judged])))
-        most = max(largest_label(labels), largest_label(truths))
-        Y = given(label, "online_to_batch", "label", most)
-        if label is not None:
-            conditions[f"every label lies within {Y:g}"] = most <= Y
+        largest, _ = norm_limit(np.vstack([rows, judged]), norm, where)
+        Y, limited_labels = label_limit(np.append(labels, truths), label, where)
+        conditions |= limited_labels
         terms["deviation"] = math.inf if weights is None else _deviation(weights, largest, Y, m, confidence)
         limited = f"no norm exceeds {largest:g} and no label {Y:g} in that distribution"
         limits = (limited, f"the bound may fail with probability {confidence:g}", _MEANS)
@@ -130,7 +127,7 @@ def online_to_batch(
 def _predicting(learner: LMS, X: Any, y: Any) -> Array | None:
     """The weights that predict the rows, without the last, which never do; None if they diverge."""
     try:
-        weights = replay(learner, X, y, weights_every=1)[1].weights
+        weights = replay(learner, X, y, weights_every=1).weights
     except DivergenceError:
         return None
     assert weights is not None
@@ -149,16 +146,13 @@ def _deviation(weights: Array, norm: float, label: float, m: int, confidence: fl
 
 
 def _rate_conditions(learner: LMS, rows: Array, norm: float | None, where: str) -> tuple[float, float, dict[str, bool]]:
-    largest = largest_norm(rows)
-    X = given(norm, where, "norm", largest)
+    X, limited = norm_limit(rows, norm, where)
     share = 1 - learner.rate * X * X
     conditions = {
         f"rate * X^2 < 1: {learner.rate:g} * {X * X:g}": share > 0,
         "the update is the plain one, not implicit": not learner.implicit,
     }
-    if norm is not None:
-        conditions[f"every input's norm is at most {X:g}"] = at_most(largest, X)
-    return learner.rate, share, conditions
+    return learner.rate, share, conditions | limited
 
 
 def _best(rows: Array, labels: Array, rate: float, share: float, ratio: float) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from driftline.linear import WEMM
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_fixed
-from driftline.regret.rows import as_fixed, as_rows, expect, largest_norm, losses_of, replay
+from driftline.regret.rows import as_fixed, largest_norm, losses_of, replay, rows_for
 from driftline.tables.inputs import Array
 
 
@@ -106,12 +106,11 @@ def wemm_theorem_6(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
 
 
 def _prepare(learner: WEMM, X: Any, y: Any, u: Any, where: str) -> _Replay:
-    expect(learner, WEMM, where)
-    rows, labels = as_rows(X, y, where, learner.intercept)
+    rows, labels = rows_for(learner, WEMM, X, y, where)
     fresh = type(learner)(**learner.get_params(deep=False))
     fresh._see_first_row(rows[0])
     weights = wemm_weights(rows, fresh.ridge_)
-    loss = None if weights is None else float(replay(learner, X, y)[1].losses.sum())
+    loss = None if weights is None else float(replay(learner, X, y).losses.sum())
     best = best_fixed(rows, labels, fresh.ridge_, sample_weight=weights) if u is None else u
     fixed = as_fixed(best, rows, where)
     return _Replay(fresh.ridge_, rows, losses_of(fixed, rows, labels), fixed, weights, loss)

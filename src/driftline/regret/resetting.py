@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from driftline.base.rules import choice
 from driftline.linear import ARCOR, Below
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import path_length
-from driftline.regret.rows import as_path, as_rows, at_most, expect, largest_label, largest_norm, log_det, losses_of, replay
+from driftline.regret.rows import Played, as_path, at_most, largest_label, largest_norm, log_det, played
 from driftline.tables.inputs import Array
 
 _MANY = 10_000_000
@@ -47,16 +47,16 @@ _TERMS = {
 }
 
 
-@dataclass(frozen=True)
-class _Replay:
+@dataclass(frozen=True, eq=False)
+class _Replay(Played):
     """The quantities in ARCOR's theorems."""
 
-    rows: Array
-    labels: Array
     path: Array
-    loss: float
-    resets: Array
     thresholds: Array  # thresholds of intervals 1 ... n
+
+    @property
+    def resets(self) -> Array:
+        return self.run.resets
 
     @property
     def intervals(self) -> int:
@@ -101,17 +101,10 @@ def arcor_theorem_1(learner: ARCOR, X: Any, y: Any, u: Any, *, constant: str = "
     grown = np.diff(np.sum(np.square(at.path), axis=1)).tolist()
     costs = (terms.cost(radius, step, more) for step, more in zip(steps, grown, strict=True))
     moved = sum(times(charge, cost) for charge, cost in zip(inverse, costs, strict=True))
-    return Bound(
-        statement="loss of ARCOR, Theorem 1" + terms.suffix,
-        terms={
-            "loss of u": float(losses_of(at.path, at.rows, at.labels).sum()),
-            "2 (R^2 + Y^2) sum log det": times(_range2(at, radius), logarithms),
-            terms.penalty: _penalty(learner, at, constant),
-            f"noise sum ({terms.drift}) / threshold": learner.noise * moved,
-        },
-        conditions=conditions,
-        observed=at.loss,
-    )
+    return _loss_bound(learner, at, conditions, "Theorem 1", constant, {
+        "2 (R^2 + Y^2) sum log det": times(_range2(at, radius), logarithms),
+        f"noise sum ({terms.drift}) / threshold": learner.noise * moved,
+    })  # fmt: skip
 
 
 def arcor_corollary_1(learner: ARCOR, X: Any, y: Any, u: Any, *, constant: str = "repaired") -> Bound:
@@ -183,13 +176,10 @@ def arcor_lemma_1(learner: ARCOR, X: Any, y: Any) -> Bound:
     >>> bound.observed, bound.value
     (4.0, 5.0)
     """
-    expect(learner, ARCOR, "arcor_lemma_1")
-    rows, labels = as_rows(X, y, "arcor_lemma_1", learner.intercept)
-    _, run = replay(learner, X, y)
-    at = _Replay(rows, labels, rows[:0], 0.0, run.resets, _thresholds(learner, len(run.resets) + 1))
+    at = _replayed(learner, X, y, "arcor_lemma_1")
     return Bound(
         statement="number of ARCOR's intervals, Lemma 1",
-        terms={"least N": _least(learner, len(labels))},
+        terms={"least N": _least(learner, len(at.labels))},
         conditions=_conditions(at),
         observed=float(at.intervals),
     )
@@ -212,19 +202,22 @@ def _least(learner: ARCOR, T: int) -> float:
 
 
 def _prepare(learner: ARCOR, X: Any, y: Any, u: Any, where: str, constant: str) -> tuple[_Replay, dict[str, bool]]:
-    expect(learner, ARCOR, where)
     choice(_TERMS).require(where, "constant", constant)
-    rows, labels = as_rows(X, y, where, learner.intercept)
-    path = as_path(u, rows, where)
-    _, run = replay(learner, X, y)
-    at = _Replay(rows, labels, path, float(run.losses.sum()), run.resets, _thresholds(learner, len(run.resets) + 1))
-    radius, norm = _radius(learner), largest_norm(path)
+    at = _replayed(learner, X, y, where)
+    at = replace(at, path=as_path(u, at.rows, where))
+    radius, norm = _radius(learner), largest_norm(at.path)
     return at, {
         **_conditions(at),
         "the learner has a radius": math.isfinite(radius),
         f"every |u_t| is at most the radius: {norm:g} <= {radius:g}": at_most(norm, radius),
         **({_TERMS[constant].reason: False} if _TERMS[constant].reason else {}),
     }
+
+
+def _replayed(learner: ARCOR, X: Any, y: Any, where: str) -> _Replay:
+    """The quantities without a comparator."""
+    at = played(learner, ARCOR, X, y, where)
+    return _Replay(at.rows, at.labels, at.run, at.rows[:0], _thresholds(learner, len(at.run.resets) + 1))
 
 
 def _conditions(at: _Replay) -> dict[str, bool]:
@@ -265,14 +258,14 @@ def _by_intervals(
     radius, r, path, terms = _radius(learner), learner.noise, path_length(at.path), _TERMS[constant]
     logarithms = d * n * math.log1p(T / (n * r * d)) if math.isfinite(n) else T / r
     grown = min(float(at.path[-1] @ at.path[-1]), 2 * times(radius, path))
-    return Bound(
-        statement=f"loss of ARCOR, {name}" + terms.suffix,
-        terms={
-            "loss of u": float(losses_of(at.path, at.rows, at.labels).sum()),
-            "2 (R^2 + Y^2) d n log(1 + T / (n noise d))": times(_range2(at, radius), logarithms),
-            terms.penalty: _penalty(learner, at, constant),
-            f"noise sum ({terms.drift}) / last threshold": r * times(cost, terms.cost(radius, path, grown)),
-        },
-        conditions=conditions,
-        observed=at.loss,
-    )
+    return _loss_bound(learner, at, conditions, name, constant, {
+        "2 (R^2 + Y^2) d n log(1 + T / (n noise d))": times(_range2(at, radius), logarithms),
+        f"noise sum ({terms.drift}) / last threshold": r * times(cost, terms.cost(radius, path, grown)),
+    })  # fmt: skip
+
+
+def _loss_bound(
+    learner: ARCOR, at: _Replay, conditions: dict[str, bool], name: str, constant: str, terms: dict[str, float]
+) -> Bound:
+    penalty = {_TERMS[constant].penalty: _penalty(learner, at, constant)}
+    return at.bound(f"loss of ARCOR, {name}{_TERMS[constant].suffix}", at.path, penalty | terms, conditions)

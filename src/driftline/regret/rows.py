@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.rules import NOT_NEGATIVE
 from driftline.base.run import Run
+from driftline.regret.bound import Bound
 from driftline.tables import inputs
 from driftline.tables.block import as_block
 from driftline.tables.inputs import Array
@@ -63,16 +66,40 @@ def losses_of(path: Array, rows: Array, labels: Array) -> Array:
     return squares
 
 
-def expect(learner: Any, kind: type[Learner], where: str) -> None:
-    """Raises TypeError unless the learner is of the theorem's kind."""
+@dataclass(frozen=True, eq=False)
+class Played:
+    """The rows of a theorem, with the constant feature last, their labels, and the run of a learner over them."""
+
+    rows: Array
+    labels: Array
+    run: Run
+
+    @property
+    def loss(self) -> float:
+        """The loss of the learner."""
+        return float(self.run.losses.sum())
+
+    def bound(self, statement: str, u: Array, terms: Mapping[str, float], conditions: Mapping[str, bool]) -> Bound:
+        """A bound on the loss, by that of a comparator and further terms."""
+        loss = float(losses_of(u, self.rows, self.labels).sum())
+        return Bound(statement, {"loss of u": loss, **terms}, conditions, self.loss)
+
+
+def played(learner: Any, kind: type[Learner], X: Any, y: Any, where: str) -> Played:
+    """The rows, and the run of a new learner with the same parameters; raises TypeError for one of another kind."""
+    return Played(*rows_for(learner, kind, X, y, where), replay(learner, X, y))
+
+
+def rows_for(learner: Any, kind: type[Learner], X: Any, y: Any, where: str) -> tuple[Array, Array]:
+    """The rows and labels of a theorem about a kind of learner; raises TypeError for one of another kind."""
     if not isinstance(learner, kind):
         raise TypeError(f"{where}: the theorem is about {kind.__name__}, got {type(learner).__name__}")
+    return as_rows(X, y, where, bool(learner.intercept))
 
 
-def replay(learner: Learner, X: Any, y: Any, weights_every: int | None = None) -> tuple[Learner, Run]:
-    """A new learner with the same parameters, and its run over the rows."""
-    model = type(learner)(**learner.get_params(deep=False))
-    return model, model.run(X, y, weights_every=weights_every)
+def replay(learner: Learner, X: Any, y: Any, weights_every: int | None = None) -> Run:
+    """The run of a new learner with the same parameters."""
+    return type(learner)(**learner.get_params(deep=False)).run(X, y, weights_every=weights_every)
 
 
 def largest_norm(rows: Array) -> float:
@@ -93,6 +120,21 @@ def largest_label(labels: Array) -> float:
 def given(value: float | None, where: str, name: str, largest: float) -> float:
     """A quantity's bound that the caller may give, or the largest that was found."""
     return largest if value is None else float(NOT_NEGATIVE.require(where, name, value))
+
+
+def label_limit(labels: Array, label: float | None, where: str, clip: float | None = None) -> tuple[float, dict[str, bool]]:
+    """The bound Y on the labels, and the conditions that it holds and that the clip of the predictions does."""
+    largest = largest_label(labels)
+    limit = given(label, where, "label", largest)
+    limits = ({} if label is None else {f"{limit:g}": limit}) | ({} if clip is None else {f"clip = {clip:g}": clip})
+    return limit, {f"every label lies within {words}": largest <= most for words, most in limits.items()}
+
+
+def norm_limit(rows: Array, norm: float | None, where: str) -> tuple[float, dict[str, bool]]:
+    """The bound X on the norms of the inputs, and the condition that it holds if the caller gave it."""
+    largest = largest_norm(rows)
+    limit = given(norm, where, "norm", largest)
+    return limit, {} if norm is None else {f"every input's norm is at most {limit:g}": at_most(largest, limit)}
 
 
 def log_det(rows: Array, ridge: float) -> float:

@@ -13,15 +13,16 @@ from driftline.linear import AAR, ARCOR, AROWR
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import best_fixed
 from driftline.regret.rows import (
+    Played,
     as_fixed,
     as_rows,
     at_most,
-    expect,
-    given,
+    label_limit,
     largest_label,
     largest_norm,
     log_det,
     losses_of,
+    played,
     replay,
 )
 from driftline.tables.inputs import Array
@@ -44,27 +45,14 @@ def aar(learner: AAR, X: Any, y: Any, u: Any = None, *, label: float | None = No
     >>> round(bound.observed, 4), round(bound.value, 4)
     (1.4444, 1.7653)
     """
-    expect(learner, AAR, "aar")
-    rows, labels = as_rows(X, y, "aar", learner.intercept)
-    fixed = _fixed(u, rows, labels, learner.ridge, "aar")
-    largest = largest_label(labels)
-    Y = given(label, "aar", "label", largest)
-    conditions = {}
-    if label is not None:
-        conditions[f"every label lies within {Y:g}"] = largest <= Y
-    if learner.clip is not None:
-        conditions[f"every label lies within clip = {learner.clip:g}"] = largest <= learner.clip
-    _, run = replay(learner, X, y)
-    return Bound(
-        statement="loss of AAR",
-        terms={
-            "loss of u": float(losses_of(fixed, rows, labels).sum()),
-            "ridge |u|^2": learner.ridge * float(fixed @ fixed),
-            "Y^2 log det": Y * Y * log_det(rows, learner.ridge),
-        },
-        conditions=conditions,
-        observed=float(run.losses.sum()),
-    )
+    at = played(learner, AAR, X, y, "aar")
+    fixed = _fixed(u, at, learner.ridge, "aar")
+    Y, conditions = label_limit(at.labels, label, "aar", learner.clip)
+    terms = {
+        "ridge |u|^2": learner.ridge * float(fixed @ fixed),
+        "Y^2 log det": Y * Y * log_det(at.rows, learner.ridge),
+    }
+    return at.bound("loss of AAR", fixed, terms, conditions)
 
 
 def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
@@ -85,20 +73,14 @@ def arowr(learner: AROWR, X: Any, y: Any, u: Any = None) -> Bound:
     >>> round(bound.observed, 4), round(bound.value, 4)
     (1.25, 1.7653)
     """
-    expect(learner, AROWR, "arowr")
-    rows, labels = as_rows(X, y, "arowr", learner.intercept)
+    at = played(learner, AROWR, X, y, "arowr")
     ridge = learner.noise * learner.ridge
-    fixed = _fixed(u, rows, labels, ridge, "arowr")
-    _, run = replay(learner, X, y)
-    return Bound(
-        statement="loss of AROWR",
-        terms={
-            "loss of u": float(losses_of(fixed, rows, labels).sum()),
-            "noise ridge |u|^2": ridge * float(fixed @ fixed),
-            "A log det": float(run.losses.max()) * log_det(rows, ridge),
-        },
-        observed=float(run.losses.sum()),
-    )
+    fixed = _fixed(u, at, ridge, "arowr")
+    terms = {
+        "noise ridge |u|^2": ridge * float(fixed @ fixed),
+        "A log det": float(at.run.losses.max()) * log_det(at.rows, ridge),
+    }
+    return at.bound("loss of AROWR", fixed, terms, {})
 
 
 def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learner | None = None) -> Bound:
@@ -125,7 +107,7 @@ def network(predictions: Any, y: Any, *, noise: float | None = None, top: Learne
         noise = float(getattr(top, "noise", 1.0))
     if top is None:
         top = ARCOR(noise=noise, radius=1.0, schedule=None, intercept=False)
-    _, run = replay(top, copies, labels)
+    run = replay(top, copies, labels)
     return Bound(
         statement="loss of the network, ARCOR's Theorem 2",
         terms=network_terms(
@@ -158,7 +140,7 @@ def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0)
     (T, d), b, r = rows.shape, ridge, noise
     losses = losses_of(fixed, rows, labels)
     L, S, Y, square = float(losses.sum()), float(losses.max()), largest_label(labels), float(fixed @ fixed)
-    A = float(replay(AROWR(noise=r, ridge=b, intercept=False), rows, labels)[1].losses.max())
+    A = float(replay(AROWR(noise=r, ridge=b, intercept=False), rows, labels).losses.max())
     range2 = (math.sqrt(square) + Y) ** 2
     grown = b / (b - 1) if b > 1 else math.inf
     each = {
@@ -180,5 +162,5 @@ def table_4_1(X: Any, y: Any, u: Any, *, ridge: float = 2.0, noise: float = 1.0)
     }
 
 
-def _fixed(u: Any, rows: Array, labels: Array, ridge: float, where: str) -> Array:
-    return best_fixed(rows, labels, ridge).weights if u is None else as_fixed(u, rows, where)
+def _fixed(u: Any, at: Played, ridge: float, where: str) -> Array:
+    return best_fixed(at.rows, at.labels, ridge).weights if u is None else as_fixed(u, at.rows, where)

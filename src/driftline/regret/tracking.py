@@ -12,7 +12,7 @@ from driftline.base.rules import COUNT, POSITIVE, PROBABILITY, is_sequence, numb
 from driftline.linear import DFOP
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.regret.bound import Bound
-from driftline.regret.rows import as_path, as_rows, expect, given, largest_norm, replay
+from driftline.regret.rows import as_path, as_rows, given, largest_norm, replay, rows_for
 from driftline.tables.inputs import Array
 
 _MODEL = (
@@ -53,14 +53,14 @@ def dfop_theorem_1(
 
     References: :cite:`zhao2021`, Theorem 1.
     """
-    expect(learner, DFOP, "dfop_theorem_1")
-    rows, labels = as_rows(X, y, "dfop_theorem_1", learner.intercept)
-    path = as_path(weights, rows, "dfop_theorem_1")
-    t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, "dfop_theorem_1")
-    mu, R0 = _constant_rate(learner, "dfop_theorem_1"), 1 / learner.prior
+    where = "dfop_theorem_1"
+    rows, labels = rows_for(learner, DFOP, X, y, where)
+    path = as_path(weights, rows, where)
+    t, sigma, gamma = _model(rows, labels, path, noise, drift, delta, where)
+    mu, R0 = _constant_rate(learner, where), 1 / learner.prior
     K = _largest_covariance(rows[:t], mu, R0)
     x, spread = largest_norm(rows[:t]), math.sqrt(2) * (1 + math.sqrt(3 * math.log(2 * t / delta)))
-    _, run = replay(learner, X, y, weights_every=1)
+    run = replay(learner, X, y, weights_every=1)
     assert run.weights is not None
     return Bound(
         statement=f"distance of DFOP's weights from the true ones after {t} rows, Theorem 1",
@@ -195,7 +195,7 @@ def _compressed(
     x, psi = largest_norm(rows[:t]), largest_norm(projected[:t])
     wide = math.sqrt(M.shape[0]) + math.sqrt(M.shape[1]) + math.sqrt(2 * math.log(8 * t / delta))
     noisy, drifting = (math.sqrt(2) * (1 + math.sqrt(3 * math.log(n * t / delta))) for n in (2, 4))
-    run = replay(learner, projected, labels, weights_every=1)[1]
+    run = replay(learner, projected, labels, weights_every=1)
     assert run.weights is not None
     bound = Bound(
         statement=f"distance of Sparse-DFOP's weights from the projected true ones after {t} rows, Theorem 2",
