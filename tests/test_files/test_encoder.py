@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftline.files import Options
 from driftline.files.block import BlockMaker
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.files.types import type_name
 from driftline.tables.encoder import Columns
 
@@ -36,7 +36,7 @@ def tables(draw):
 
 def raw(table, start):
     kinds = {name: type_name(kind) for name, kind in zip(table.schema.names, table.schema.types, strict=True)}
-    return RawBlock(table, start, kinds, lambda row: f"row {row}")
+    return Block(table=table, start=start, kinds=kinds, place=lambda row: f"row {row}")
 
 
 def encoded(table, cuts, missing="mean", limit=50, copied=False):

@@ -6,7 +6,7 @@ import pytest
 
 from driftline.files import Options, arrow_tables, lines, open_rows
 from driftline.files.block import BlockMaker
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from tests.test_cli.tables import write
 
 
@@ -54,7 +54,7 @@ def test_the_columns_of_a_block_are_listed_as_often_however_many_there_are():
     for columns in (3, 300):
         table = Table(wide(columns))
         block = BlockMaker(Options(target="load")).block(
-            RawBlock(table, 0, dict.fromkeys(table.column_names, "number"), str)
+            Block(table=table, kinds=dict.fromkeys(table.column_names, "number"))
         )
         np.testing.assert_array_equal(block.X.block(0, 100), np.column_stack(table.table.columns[:-1]))
         lists.append(table.lists)

@@ -47,7 +47,8 @@ class Door:
         """
         if not isinstance(x, Mapping):
             row = inputs.as_row(x, where)
-            self.require_width(row.size, where)
+            if row.size != self.features:
+                self.require_width(row.size, where)
             return row, self.names
         items = inputs.as_items(x, where)
         names = self.known_names(where)

@@ -87,26 +87,31 @@ class EncodedRun:
         learner, count = self.learner, stop - start
         given, lost = encoding.checked(learner, self.block, start, stop)
         learned = self.learned[start:stop] & ~lost
-        begin = 0
-        if learner._core is None:
+        begin, fresh = 0, learner._core is None
+        if fresh:
             begin = int(learned.argmax()) if learned.any() else count
             self._singly(start, start + begin)
             if begin == count:
                 return stop
-        width = 0 if learner._core is None else learner._core.features
         X, growth, columns = encoding.encode(learner, self.block, given, lost, start, learned)
-        events = ({begin: width} if learner._core is None else {}) | dict(growth)
+        events = dict(growth)
+        if fresh:
+            width = events.pop(begin, 0)
+            learner._meet(X[begin, :width], columns.names[:width])
+        width = learner.n_features_in_
         for row, wider in [*events.items(), (count, 0)]:
             if not self._replay(X[begin:row, :width], start + begin, int(learned[begin:row].sum())):
+                if fresh:
+                    learner._forget()  # the row may be one that the learner skips
                 learner._columns = self._columns_at(given, begin, learned)
                 self._singly(start + begin, start + row)
                 return start + row
             if row < count:
                 self._grow(X[row, :wider], columns, width, start + row)
-                if learner._core is None or learner._core.features != wider:  # the learner skipped the row
+                if learner.n_features_in_ != wider:  # the learner skipped the row
                     learner._columns = self._columns_at(given, row, learned)
                     return start + row + 1
-            begin, width = row + 1, wider
+            begin, width, fresh = row + 1, wider, False
         learner._columns = columns
         return stop
 
@@ -140,13 +145,12 @@ class EncodedRun:
         return True
 
     def _grow(self, x: Array, columns: Columns, width: int, row: int) -> None:
-        """Takes an encoded row that makes the model, or makes it wider."""
-        learner = self.learner
-        question = x if learner._core is None else columns.before(x, width)
+        """Takes an encoded row that makes the model wider."""
+        learner, question = self.learner, columns.before(x, width)
         weight = None if self.weight is None else self.weight[row : row + 1]
         batch = Batch(x[None, :], self.y[row : row + 1], weight, self.where, row)
         out, resets = self._out(row, row + 1), self.resets[row : row + 1]
-        slow_path.learn_encoded(learner, question, columns.names[: len(x)], batch, out, resets)
+        slow_path.learn_wider(learner, question, columns.names[: len(x)], batch, out, resets)
         self._keep_weights(row + 1)
 
     def _singly(self, start: int, stop: int) -> None:

@@ -14,17 +14,17 @@ import numpy as np
 from driftline.base.batch import numbered
 from driftline.base.door import LARGEST, Door, different_names
 from driftline.tables import cells, inputs, kinds, missing
-from driftline.tables.block import COLUMNS, FRAME, RowBlock
+from driftline.tables.block import COLUMNS, FRAME, NUMBERS, SPARSE, RowBlock
 from driftline.tables.cells import Given, Row
 from driftline.tables.columns import CATEGORIES
 from driftline.tables.encoder import Columns, Growth
 from driftline.tables.inputs import Array, Name
-from driftline.tables.missing import FILLS, SKIP
+from driftline.tables.missing import FILLS, RAISE, SKIP
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
-_PLAIN_ROWS = (np.ndarray, list, tuple, dict)
+_NUMBERS = (np.ndarray, list, tuple)
 
 # One row.
 
@@ -70,7 +70,10 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
 
     Without ``grow``, columns that were never learned are ignored, unless no row was learned yet.
     """
-    x = x if type(x) in _PLAIN_ROWS else inputs.named(x)
+    kind = type(x)
+    if kind in _NUMBERS and learner.missing in (RAISE, SKIP):  # the common case
+        return Entered(x)
+    x = x if kind is dict else inputs.named(x)
     given = _cells(learner, x, where)
     if given is None:
         return Entered(x)
@@ -137,7 +140,8 @@ def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
 
 def as_encoded(learner: Learner, block: RowBlock, where: str) -> RowBlock:
     """The block as the core will take it: encoded by the learner's columns, unless it holds plain numbers."""
-    if block.encoded or not _encodes(learner, block):
+    plain = learner.missing in (RAISE, SKIP) and block.kind in (NUMBERS, SPARSE)  # the common case
+    if plain or block.encoded or not _encodes(learner, block):
         return block
     if not block.rows:
         block.require_values()

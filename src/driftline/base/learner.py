@@ -402,7 +402,7 @@ class Learner(Model, Saved):
         if weight is not None:
             counts &= weight > 0
         for start, rows in block.blocks(1024):
-            found = counts[start : start + len(rows)] & self._door.whole_rows(rows)
+            found = counts[start : start + len(rows)] & np.all(np.abs(rows) <= self._largest, axis=1)
             if found.any():
                 return np.asarray(rows[int(found.argmax())], dtype=np.float64)
         return np.zeros(block.columns)

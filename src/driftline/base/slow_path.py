@@ -290,24 +290,21 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
         _learn_and_grow(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
 
 
-def learn_encoded(learner: Learner, question: Array, names: list[Name], batch: Batch, out: Outputs, resets: Array) -> None:
-    """Predicts and learns an encoded row that makes the model, or has new features, inside a transaction.
+def learn_wider(learner: Learner, question: Array, names: list[Name], batch: Batch, out: Outputs, resets: Array) -> None:
+    """Predicts and learns an encoded row that has new features, within an undo.
 
     Args:
         learner: the learner.
-        question: the row as the model knows it; the row itself if there is no model yet.
+        question: the row as the model knows it.
         names: the names of all features.
         batch: the row and its label.
         out: where the prediction goes.
         resets: records a reset.
     """
-    row, ticket = batch.x[0], None
-    plain = learner._core is None or learner._names is None
-    asked: Any = question if plain else dict(zip(names, question.tolist(), strict=False))
-    _predict(learner, asked if len(question) else {}, batch.where, out)
-    if learner._core is not None:
-        kept = dict(zip(names, row.tolist(), strict=True))
-        ticket = _ticket(learner, asked, kept, asked, 0, batch.where)
+    row = batch.x[0]
+    asked = dict(zip(names, question.tolist(), strict=False))
+    _predict(learner, asked, batch.where, out)
+    ticket = _ticket(learner, asked, dict(zip(names, row.tolist(), strict=True)), asked, 0, batch.where)
     _learn_and_grow(learner, _CheckedRow(row, names, batch), None, learner.__getstate__(), ticket, resets)
 
 

@@ -7,7 +7,7 @@ from driftline.cli.scoring import make_class_score
 from driftline.cli.tasks import Columns, Following, as_written, beginning
 from driftline.evaluate.baselines import OF_CLASSES
 from driftline.evaluate.metrics import BASELINE_ACCURACIES
-from driftline.files import Block
+from driftline.files import Block, Rows
 
 
 class Classifying(Following):
@@ -27,12 +27,13 @@ class Classifying(Following):
         """The classifier and its base learner."""
         return f"{super().title} of {type(self.learner._base_learners()[0]).__name__}"  # type: ignore[attr-defined]
 
-    def take(self, block: Block) -> Columns:
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
+        block = rows.read(raw)
         assert block.y is not None
         run = self.follower.step(block)
         self.score.add(run, block.y)
-        return {**beginning(block), "prediction": as_written(run.predictions)}
+        return {**beginning(block), "prediction": as_written(run.predictions)}, block.zone
 
     def in_words(self) -> list[str]:
         """The accuracy of the classifier and of the baselines."""

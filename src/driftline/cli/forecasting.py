@@ -20,7 +20,6 @@ from driftline.errors import ModelFileError
 from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
-from driftline.files.raw import RawBlock
 from driftline.storage import model_file
 from driftline.tables import missing
 from driftline.tables.columns import Categories, Column, Numbers
@@ -171,7 +170,7 @@ def _needed(trained: TrainedForecaster, rows: Rows) -> list[str]:
     return [*dict.fromkeys([*needed, *([str(trained.options.time)] if rows.maker.recent else [])])]
 
 
-def _check_values(trained: TrainedForecaster, rows: Rows, raw: RawBlock, needed: Sequence[str]) -> None:
+def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Sequence[str]) -> None:
     """Columns known ahead must have a value in every row, unless the run, or Python, said how to fill it in."""
     words = trained.model.learner.missing if trained.read is None else trained.options.missing
     for name in needed:

@@ -18,7 +18,7 @@ from driftline.files import Options, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED
 from driftline.files.ids import keys_of
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.report.key_log import KeyFacts, KeyLog
 from driftline.report.key_page import write_key_page
@@ -75,11 +75,7 @@ class Keyed(Task):
         """Facts about each key, those that need attention first."""
         return [found for _, found in self.log.ranked(self.model.keys_)]
 
-    def take(self, block: Any) -> Columns:
-        """Not supported: rows need their keys, which only :meth:`take_raw` sees."""
-        raise NotImplementedError
-
-    def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
         keys, block = keys_of(raw, self.options), rows.read(raw)
         assert block.y is not None

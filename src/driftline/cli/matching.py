@@ -18,7 +18,6 @@ from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, REFUSED_GAP, refused_gap
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
-from driftline.files.raw import RawBlock
 
 
 class Matching(Task):
@@ -45,11 +44,7 @@ class Matching(Task):
         learner: Learner = self.model.learner
         return learner
 
-    def take(self, block: Block) -> Columns:
-        """Not supported: rows need their ids, which only :meth:`take_raw` sees."""
-        raise NotImplementedError
-
-    def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts the rows that have features, and learns the labels, in file order or time order."""
         found = identified(raw, rows)
         block = found.block
@@ -133,7 +128,7 @@ class Matching(Task):
             outputs = Predicted(predicted) if self.level is None else Predicted(predicted, lower, upper)
             self.score.add(outputs, y, baselines=dict(zip(LastAndMean.names, beside, strict=True)))
 
-    def _columns(self, answers: list[tuple[Any, ...]], raw: RawBlock, block: Block) -> Columns:
+    def _columns(self, answers: list[tuple[Any, ...]], raw: Block, block: Block) -> Columns:
         rows = [row for row, *_ in answers]
         columns: Columns = {"row": raw.start + np.array(rows, dtype=np.int64)}
         if block.times is not None:

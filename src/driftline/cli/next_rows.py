@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from driftline.files import Block, DataError, Rows
-from driftline.files.raw import RawBlock
 from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
 
@@ -15,7 +14,7 @@ ONE_STEP = "Each row is still forecast as one step after the row before"
 UNLIKE = 1.5  # a gap is unusual if it is this many times larger than all learned gaps, or smaller
 
 
-def check_kind(name: str, known: str, rows: Rows, raw: RawBlock) -> None:
+def check_kind(name: str, known: str, rows: Rows, raw: Block) -> None:
     """Raises DataError if times are of another kind than in the run."""
     words, before = in_words(raw.kinds[name]), in_words(known)
     if words != before:

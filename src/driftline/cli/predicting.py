@@ -20,11 +20,10 @@ from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
-from driftline.files.block import Block
 from driftline.files.errors import no_column
 from driftline.files.ids import identified, keys_of
 from driftline.files.opening import JSON_LINES
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.storage import model_file
 from driftline.tables.columns import Categories, Column
@@ -185,7 +184,7 @@ class Predictor:
         columns = None if model._columns is None or not model._columns.named else model._columns.columns
         return [str(name) for name in columns or model._names or ()]
 
-    def take(self, raw: RawBlock) -> tuple[Columns, str | None]:
+    def take(self, raw: Block) -> tuple[Columns, str | None]:
         """Predicts some rows; returns the columns to write, and the zone of their times."""
         try:
             block, columns = self._read(raw)
@@ -195,7 +194,7 @@ class Predictor:
         self.count += len(block)
         return columns, block.zone
 
-    def _read(self, raw: RawBlock) -> tuple[Block, Columns]:
+    def _read(self, raw: Block) -> tuple[Block, Columns]:
         """The rows as numbers, and the columns that come before the predictions."""
         trained, time = self.trained, str(self.trained.options.time)
         if trained.options.id is not None:
@@ -211,7 +210,7 @@ class Predictor:
             refuse_learned(block, self._recent, self.rows.name, THE_NEXT_ROWS)
         return block, beginning(block)
 
-    def _predicted(self, block: Block, raw: RawBlock) -> Columns:
+    def _predicted(self, block: Block, raw: Block) -> Columns:
         model = self.trained.model
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)

@@ -32,7 +32,7 @@ from driftline.files.follower import ALIGNED
 from driftline.files.ids import Labels
 from driftline.files.opening import JSON_LINES
 from driftline.files.options import CLASSIFY
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.report import RunLog
 from driftline.report.key_log import KeyLog
@@ -216,7 +216,7 @@ class FileRun:
             self.task.close()
         return self._result()
 
-    def _arriving(self) -> Iterator[RawBlock]:
+    def _arriving(self) -> Iterator[Block]:
         while not self.stop.asked:
             try:
                 raw = self.rows.next_raw(timeout=WAIT)
@@ -237,14 +237,14 @@ class FileRun:
             self.replaced = self.request.state.exists()
             atomic.target(self.request.state).unlink(missing_ok=True)
 
-    def _learn(self, raw: RawBlock, bar: Progress) -> None:
+    def _learn(self, raw: Block, bar: Progress) -> None:
         begin, rows = 0, len(raw)
         while begin < rows and not self.stop.asked:
             end = min(rows, begin + self._next_rows(raw.start + begin))
             piece = raw.piece(begin, end)
             began = perf_counter()
             try:
-                columns, zone = self.task.take_raw(self.rows, piece)
+                columns, zone = self.task.take(self.rows, piece)
             except DataError as error:
                 raise error.within(self.rows.name) from error
             spent = perf_counter() - began

@@ -17,7 +17,6 @@ from driftline.delayed import Forecaster
 from driftline.evaluate.scores import Predicted, Score
 from driftline.files import Block, Follower, Rows
 from driftline.files.follower import REFUSED, refused
-from driftline.files.raw import RawBlock
 from driftline.report import RunLog
 from driftline.report.clock import InUTC
 from driftline.report.page import write_page
@@ -68,13 +67,11 @@ class Task(ABC):
         return concerns(self.learner)
 
     @abstractmethod
-    def take(self, block: Block) -> Columns:
-        """Processes the rows of a block; returns the columns to write. Raises DataError if a row is refused."""
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
+        """Reads and processes some rows; returns the columns to write, and the zone of their times.
 
-    def take_raw(self, rows: Rows, raw: RawBlock) -> tuple[Columns, str | None]:
-        """Processes rows as they are read; returns the columns to write, and the zone of their times."""
-        block = rows.read(raw)
-        return self.take(block), block.zone
+        Raises DataError if a row is refused.
+        """
 
     @property
     def features(self) -> list[str]:
@@ -125,8 +122,9 @@ class Following(Task):
         model: Learner = self.model
         return model
 
-    def take(self, block: Block) -> Columns:
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
+        block = rows.read(raw)
         watched = self.run_log is not None and self.learner._by_feature  # there are weights to show
         every = self.run_log.weights_every(len(block)) if self.run_log is not None and watched else None
         run = self.follower.step(block, every)
@@ -136,7 +134,7 @@ class Following(Task):
         columns = {**beginning(block), "prediction": run.predictions}
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
-        return columns
+        return columns, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and the rows that wait for their labels."""
@@ -182,8 +180,9 @@ class Forecasting(Task):
         """Warnings about the models of all steps, without repetitions."""
         return list(dict.fromkeys(words for learner in self.model.learners_ for words in concerns(learner)))
 
-    def take(self, block: Block) -> Columns:
+    def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Forecasts and learns the rows."""
+        block = rows.read(raw)
         assert block.y is not None
         try:
             run = self.model._learn(block.X, block.y, self.level, "Forecaster", block.start)
@@ -199,7 +198,7 @@ class Forecasting(Task):
             found = [values[:, step] for values in (run.predictions, run.lower, run.upper)]
             columns |= {f"{name}_{step + 1}": values for name, values in zip(_FORECAST, found, strict=True)}
             score.add(Predicted(*found), block.y, early=int(run.uninformed[step]))
-        return columns
+        return columns, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
         """The sums of each step."""

@@ -7,10 +7,10 @@ try:
 except ImportError as error:
     raise missing_extra("files are read by", "pyarrow", "files") from error
 
-from driftline.files.block import Block
 from driftline.files.errors import DataError
 from driftline.files.follower import Follower, follow
 from driftline.files.options import Options
+from driftline.files.raw import Block
 from driftline.files.rows import Rows, open_rows
 
 __all__ = ["Block", "DataError", "Follower", "Options", "Rows", "follow", "open_rows"]

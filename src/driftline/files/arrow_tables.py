@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from driftline.files.errors import DataError, left_out
 from driftline.files.opening import ARROW_FILE, Opened
 from driftline.files.options import Options
-from driftline.files.raw import Place, RawBlock, Reader
+from driftline.files.raw import Block, Place, Reader
 from driftline.files.types import WRITTEN, type_name
 from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import TEXT
@@ -92,7 +92,7 @@ class TypedTables(Reader):
             except BROKEN as error:
                 raise self._damaged(error, start, name) from None
 
-    def blocks(self) -> Iterator[RawBlock]:
+    def blocks(self) -> Iterator[Block]:
         """The rows."""
         start, batches, most = 0, self._batches(), self._most
         while True:
@@ -107,7 +107,7 @@ class TypedTables(Reader):
                 piece, place = batch.slice(begin, most), partial(_place, start + begin)
                 self._settle(piece, place)
                 piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
-                yield RawBlock(piece, start + begin, kinds, place, None)
+                yield Block(table=piece, start=start + begin, kinds=kinds, place=place)
             start += len(batch)
 
 

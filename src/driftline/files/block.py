@@ -1,9 +1,9 @@
-"""Blocks of rows with typed columns, as learners take them."""
+"""Reads what learners take of the rows of a file: typed columns, labels and times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 from driftline.files.columns import as_given, as_moments, as_numbers, as_texts, zone_of
 from driftline.files.errors import DataError, Hint, left_out, not_as_values
 from driftline.files.options import CLASSIFY, Options
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.files.written_times import EXAMPLE, LIKE_EXAMPLE
 from driftline.tables import kinds
 from driftline.tables.block import RowBlock, of_columns
@@ -24,40 +24,8 @@ from driftline.tables.inputs import Array
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A block of rows.
-
-    Attributes:
-        X: the features by column, as numbers, text and times; every method that learns or predicts takes them.
-        y: (n,) labels, NaN where one is missing; classes as objects, None where one is missing. None if the file has no
-            target.
-        times: (n,) values of the time column, in UTC if they have a zone; None if there is no such column.
-        start: the index of the first row in the file.
-        place: describes where in the file a row of the block is.
-        consumed: bytes of the file read so far, if known.
-        zone: time zone of the times, if they have one.
-    """
-
-    X: RowBlock
-    y: Array | None
-    times: Array | None
-    start: int
-    place: Callable[[int], str]
-    consumed: int | None = None
-    zone: str | None = None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns."""
-        return [str(name) for name in self.X.names or ()]
-
-    def __len__(self) -> int:
-        return self.X.rows
-
-
 class BlockMaker:
-    """Turns Arrow tables into blocks, and follows the times of their rows.
+    """Reads columns, labels and times of Arrow tables, and follows the times.
 
     Args:
         options: how the source is read.
@@ -70,13 +38,13 @@ class BlockMaker:
         self._kinds: dict[str, str] = {}  # what the columns hold that have had a value
         self.dated: str | None = None  # the first column of dates or timestamps, which could be the time of a row
 
-    def block(self, raw: RawBlock) -> Block:
+    def block(self, raw: Block) -> Block:
         """The rows of an Arrow table."""
         labels, times = self.labels(raw), self.times(raw)
         zone = None if times is None else zone_of(raw.table.column(self.options.time))
-        return Block(self._features(raw), labels, times, raw.start, raw.place, raw.consumed, zone)
+        return replace(raw, X=self._features(raw), y=labels, times=times, zone=zone)
 
-    def _features(self, raw: RawBlock) -> RowBlock:
+    def _features(self, raw: Block) -> RowBlock:
         order, found, begins = self.options.time if self.is_order(raw) else None, {}, {}
         for name, values in zip(raw.table.schema.names, raw.table.columns, strict=True):
             if name == order or not self.options.is_feature(name):
@@ -95,18 +63,18 @@ class BlockMaker:
                 raise DataError(f"holds {raw.kinds[name]}, but held {known} before", column=name)
         return of_columns(found, len(raw), self.options.categories, begins)
 
-    def is_order(self, raw: RawBlock) -> bool:
+    def is_order(self, raw: Block) -> bool:
         """Whether the time is a plain number, which orders the rows and is not a feature."""
         return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
-    def _finite(self, values: Array, name: str, raw: RawBlock) -> Array:
+    def _finite(self, values: Array, name: str, raw: Block) -> Array:
         if not all_finite(values) and (infinite := np.isinf(values)).any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
             raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=left_out(name, self.options))
         return values
 
-    def labels(self, raw: RawBlock) -> Array | None:
+    def labels(self, raw: Block) -> Array | None:
         """The labels of a block, NaN where one is missing (None for classes); None if the file has no target."""
         name = self.options.target
         if name is None or name not in raw.table.schema.names:
@@ -120,7 +88,7 @@ class BlockMaker:
             raise DataError(f"the target must hold numbers, but holds {kind.partition(' ')[0]}", column=name)
         return self._finite(as_numbers(values), name, raw)
 
-    def times(self, raw: RawBlock) -> Array | None:
+    def times(self, raw: Block) -> Array | None:
         """The times of a block; None if the file has none."""
         name = self.options.time
         if name is None or name not in raw.table.schema.names or name not in raw.kinds:

@@ -19,7 +19,7 @@ from driftline.files.errors import NOT_UTF_8, DataError, Hint, not_as_values, sh
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
-from driftline.files.raw import Place, RawBlock, Reader
+from driftline.files.raw import Block, Place, Reader
 from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import (
     FINE_DECIMALS,
@@ -89,7 +89,7 @@ class Delimited(Reader):
                 )
         return names
 
-    def blocks(self) -> Iterator[RawBlock]:
+    def blocks(self) -> Iterator[Block]:
         """The rows."""
         start = 0
         for data, line in self.lines:
@@ -98,7 +98,7 @@ class Delimited(Reader):
             table, place = self._parse(data, line), partial(_place, data, line, self.delimiter)
             if len(table):
                 table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
-                yield RawBlock(table, start, kinds, place, self.opened.consumed())
+                yield Block(table=table, start=start, kinds=kinds, place=place, consumed=self.opened.consumed())
             start += len(table)
 
     def _find_decimal(self, data: bytes) -> None:

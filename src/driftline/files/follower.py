@@ -14,8 +14,8 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed.stepper import Stepper
-from driftline.files.block import Block
 from driftline.files.errors import DataError
+from driftline.files.raw import Block
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute
 
-from driftline.files.block import Block, BlockMaker
+from driftline.files.block import BlockMaker
 from driftline.files.columns import as_texts
 from driftline.files.digests import Digests
 from driftline.files.errors import DataError, UnknownColumnError
 from driftline.files.options import Options
-from driftline.files.raw import RawBlock
+from driftline.files.raw import Block
 from driftline.files.rows import Rows
 from driftline.files.written_times import in_words
 from driftline.tables.inputs import Array
@@ -49,7 +49,7 @@ class Identified:
     places: Array
 
 
-def identified(raw: RawBlock, rows: Rows) -> Identified:
+def identified(raw: Block, rows: Rows) -> Identified:
     """Reads rows with ids.
 
     A row without any feature brings only a label; the time does not count as a feature.
@@ -65,17 +65,17 @@ def identified(raw: RawBlock, rows: Rows) -> Identified:
     return Identified(ids, labels, rows.read(raw.only(places.tolist())), places)
 
 
-def ids_of(raw: RawBlock, options: Options) -> list[str]:
+def ids_of(raw: Block, options: Options) -> list[str]:
     """The ids of some rows; raises DataError if one is missing."""
     return _texts_of(raw, options.id, "id")
 
 
-def keys_of(raw: RawBlock, options: Options) -> list[str]:
+def keys_of(raw: Block, options: Options) -> list[str]:
     """The keys of some rows; raises DataError if one is missing."""
     return _texts_of(raw, options.key, "key")
 
 
-def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
+def _texts_of(raw: Block, column: str | None, what: str) -> list[str]:
     texts = as_texts(raw.table.column(column))
     found: list[str] = texts.to_pylist()
     if texts.null_count:
@@ -84,13 +84,13 @@ def _texts_of(raw: RawBlock, column: str | None, what: str) -> list[str]:
     return found
 
 
-def labels_of(raw: RawBlock, maker: BlockMaker) -> Array:
+def labels_of(raw: Block, maker: BlockMaker) -> Array:
     """The labels of some rows, NaN where one is missing."""
     labels = maker.labels(raw)
     return np.full(len(raw), np.nan) if labels is None else labels
 
 
-def in_order(raw: RawBlock, block: Block, column: str) -> tuple[Array, str]:
+def in_order(raw: Block, block: Block, column: str) -> tuple[Array, str]:
     """The times of some rows as numbers, and the kind of time in words; raises DataError if one is missing."""
     times = block.times
     if times is None:
@@ -148,7 +148,7 @@ class Labels:
                 latest = label.time
                 yield label
 
-    def _times(self, raw: RawBlock, block: Block) -> Array:
+    def _times(self, raw: Block, block: Block) -> Array:
         column = str(self.rows.options.time)
         times, kind = in_order(raw, block, column)
         if self.kind not in (None, kind):

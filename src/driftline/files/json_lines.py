@@ -17,7 +17,7 @@ from driftline.files.errors import NOT_UTF_8, DataError, Hint, left_out, shorten
 from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
-from driftline.files.raw import Place, RawBlock, Reader
+from driftline.files.raw import Block, Place, Reader
 from driftline.files.types import arrow_type, type_name
 from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
@@ -38,7 +38,7 @@ class JsonLines(Reader):
         self.names = list(self.types)
         self._unquoted = _unquoted_values(options.texts)
 
-    def blocks(self) -> Iterator[RawBlock]:
+    def blocks(self) -> Iterator[Block]:
         """The rows."""
         start = 0
         for data, line in self.lines:
@@ -48,7 +48,7 @@ class JsonLines(Reader):
             table, place = self._parse(data, line), partial(_place, data, line)
             if len(table):
                 table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
-                yield RawBlock(table, start, kinds, place, self.opened.consumed())
+                yield Block(table=table, start=start, kinds=kinds, place=place, consumed=self.opened.consumed())
             start += len(table)
 
     def _parse(self, data: bytes, line: int) -> Any:

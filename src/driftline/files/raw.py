@@ -1,54 +1,72 @@
-"""Rows as a reader returns them: Arrow columns, and their places in the file."""
+"""Rows of a file: Arrow columns with their places, and what learners take of them."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from driftline.files.opening import Opened
 from driftline.files.options import Options
+from driftline.tables.inputs import Array
 
 Place = Callable[[int], str]  # describes where in the source a row of a block is
 
 
-@dataclass(frozen=True)
-class RawBlock:
-    """Rows as an Arrow table, with the index of the first row and a function that describes a row's place.
+@dataclass(frozen=True, eq=False)
+class Block:
+    """A block of rows. A reader returns their Arrow table; X, y and times are read of it.
 
-    ``kinds`` says what the columns hold; a column without a value so far is not in it. ``digests`` has a digest of each row
-    if the run is saved.
+    Attributes:
+        X: the features by column, as numbers, text and times; every method that learns or predicts takes them.
+        y: (n,) labels, NaN where one is missing; classes as objects, None where one is missing. None if the file has no
+            target.
+        times: (n,) values of the time column, in UTC if they have a zone; None if there is no such column.
+        start: the index of the first row in the file.
+        place: describes where in the file a row of the block is.
+        consumed: bytes of the file read so far, if known.
+        zone: time zone of the times, if they have one.
+        table: the rows as they were read.
+        kinds: what the columns hold; a column without a value so far is not in it.
+        digests: a digest of each row, if the run is saved.
     """
 
-    table: Any
-    start: int
-    kinds: dict[str, str]
-    place: Place
+    X: Any = None
+    y: Array | None = None
+    times: Array | None = None
+    start: int = 0
+    place: Place = str
     consumed: int | None = None
+    zone: str | None = None
+    table: Any = None
+    kinds: dict[str, str] = field(default_factory=dict)
     digests: Any = None
 
-    def __len__(self) -> int:
-        return len(self.table)
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [str(name) for name in self.X.names or ()]
 
-    def piece(self, begin: int, end: int) -> RawBlock:
-        """The rows from ``begin`` to ``end``."""
+    def __len__(self) -> int:
+        return len(self.table if self.X is None else self.X)
+
+    def piece(self, begin: int, end: int) -> Block:
+        """The rows from ``begin`` to ``end``, not read yet."""
         if begin == 0 and end == len(self):
             return self
-        place = self.place
-        table = self.table.slice(begin, end - begin)
+        place, table = self.place, self.table.slice(begin, end - begin)
         digests = None if self.digests is None else self.digests[begin:end]
-        return RawBlock(table, self.start + begin, self.kinds, lambda row: place(begin + row), self.consumed, digests)
+        return replace(self, table=table, start=self.start + begin, place=lambda row: place(begin + row), digests=digests)
 
-    def only(self, rows: list[int]) -> RawBlock:
-        """Some of the rows."""
+    def only(self, rows: list[int]) -> Block:
+        """Some of the rows, not read yet."""
         if len(rows) == len(self):
             return self
-        place = self.place
-        table = self.table.take(pa.array(rows, pa.int64()))
-        return RawBlock(table, self.start, self.kinds, lambda row: place(rows[row]), self.consumed)
+        place, table = self.place, self.table.take(pa.array(rows, pa.int64()))
+        return replace(self, table=table, place=lambda row: place(rows[row]), digests=None)
 
 
 class Reader(ABC):
@@ -71,7 +89,7 @@ class Reader(ABC):
         return [name for name in self.names if self.options.wants(name)]
 
     @abstractmethod
-    def blocks(self) -> Iterator[RawBlock]:
+    def blocks(self) -> Iterator[Block]:
         """The rows."""
 
     @property

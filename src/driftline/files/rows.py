@@ -12,14 +12,14 @@ from typing import Any, Self
 
 from driftline.files import digests
 from driftline.files.arrow_tables import Arrow, Parquet
-from driftline.files.block import Block, BlockMaker
+from driftline.files.block import BlockMaker
 from driftline.files.delimited import Delimited
 from driftline.files.digests import Digests
 from driftline.files.errors import ChangedSourceError, DataError, Hint, no_column
 from driftline.files.json_lines import JsonLines
 from driftline.files.opening import ARROW_FILE, ARROW_STREAM, CSV, JSON_LINES, PARQUET, open_source
 from driftline.files.options import Options
-from driftline.files.raw import RawBlock, Reader
+from driftline.files.raw import Block, Reader
 from driftline.tables.inputs import Array
 
 PATIENCE = 0.2  # seconds to wait at the end for the thread
@@ -92,7 +92,7 @@ class Rows:
         self.refed = False  # whether a pipe that goes on began with the rows that were read first
         self.seconds = 0.0  # time spent reading
         self._stop = threading.Event()
-        self._queue: queue.Queue[RawBlock | BaseException | None] = queue.Queue(AHEAD)
+        self._queue: queue.Queue[Block | BaseException | None] = queue.Queue(AHEAD)
         self._thread: threading.Thread | None = None
 
     def columns(self) -> list[str]:
@@ -135,7 +135,7 @@ class Rows:
             self._thread = threading.Thread(target=self._read_ahead, name="driftline reader", daemon=True)
             self._thread.start()
 
-    def next_raw(self, timeout: float | None = None) -> RawBlock | None:
+    def next_raw(self, timeout: float | None = None) -> Block | None:
         """The next rows, not encoded; None at the end. Raises ``queue.Empty`` if none arrived in time."""
         item = self._queue.get(timeout=timeout)
         if isinstance(item, BaseException):
@@ -144,7 +144,7 @@ class Rows:
             self._check_names(self.reader.names)
         return item
 
-    def read(self, raw: RawBlock) -> Block:
+    def read(self, raw: Block) -> Block:
         """Rows as learners take them."""
         try:
             return self.maker.block(raw)
@@ -163,7 +163,7 @@ class Rows:
         except BaseException as error:
             self._put(error)
 
-    def _new(self) -> Iterator[RawBlock]:
+    def _new(self) -> Iterator[Block]:
         """The rows that were not read before, with their digests."""
         if self.done is None:
             yield from self.reader.blocks()
@@ -172,7 +172,7 @@ class Rows:
         raws = (replace(raw, digests=digests.of_rows(raw.table, raw.kinds)) for raw in self.reader.blocks())
         yield from self._after(kept, raws) if self.from_start else self._going_on(kept, raws)
 
-    def _after(self, kept: Digests, raws: Iterator[RawBlock]) -> Iterator[RawBlock]:
+    def _after(self, kept: Digests, raws: Iterator[Block]) -> Iterator[Block]:
         """The rows after those that were read before, which are compared."""
         again = Digests(kept.step)
         for raw in raws:
@@ -185,7 +185,7 @@ class Rows:
             words = f"has {again.count:,} rows, but {kept.count:,} were read before; {_APPEND}"
             raise ChangedSourceError(words, source=self.name)
 
-    def _going_on(self, kept: Digests, raws: Iterator[RawBlock]) -> Iterator[RawBlock]:
+    def _going_on(self, kept: Digests, raws: Iterator[Block]) -> Iterator[Block]:
         """All rows of a pipe, numbered from those that were read before."""
         again, wanted = Digests(kept.step), min(max(ALIKE, kept.step), kept.count)
         for raw in raws:
@@ -194,7 +194,7 @@ class Rows:
                 self.refed = again.count >= wanted and again.difference(kept) is None
             yield replace(raw, start=kept.count + raw.start)
 
-    def _compare(self, again: Digests, kept: Digests, raw: RawBlock) -> None:
+    def _compare(self, again: Digests, kept: Digests, raw: Block) -> None:
         """Raises ChangedSourceError for the first row that is not as it was."""
         again.add(raw.digests)
         changed = again.difference(kept)
@@ -214,7 +214,7 @@ class Rows:
         words += "; the rows that were read before had other columns"
         raise ChangedSourceError(words, source=self.reader.opened.name)
 
-    def _put(self, item: RawBlock | BaseException | None) -> bool:
+    def _put(self, item: Block | BaseException | None) -> bool:
         while not self._stop.is_set():
             try:
                 self._queue.put(item, timeout=0.1)

@@ -37,6 +37,7 @@ class RowBlock:
         source: the rows as they came, then.
         most: how many rows to read at once.
         encoded: whether the model's columns read the rows.
+        is_sparse: whether a core takes the rows as a sparse matrix, rather than made dense.
         kept: what models read of the rows, if several take them in turn; None if they do not.
     """
 
@@ -46,12 +47,14 @@ class RowBlock:
     ) -> None:  # fmt: skip
         self.values, self.kind, self.names, self.where, self.limit = values, kind, names, where, limit
         self.open, self.begins = begins is not None, begins or {}
-        self.rows: int = _rows_of(values, kind) if rows is None else rows
-        self.columns = int(values.shape[1]) if kind in (NUMBERS, SPARSE) else len(names or ())
+        if kind in (NUMBERS, SPARSE):
+            self.rows, self.columns = map(int, values.shape)
+        else:
+            self.rows, self.columns = len(values) if rows is None else rows, len(names or ())
         self.read: Callable[[int, int], Any] | None = None
         self.source: RowBlock | None = None
         self.most = sys.maxsize
-        self.encoded = False
+        self.encoded = self.is_sparse = False
         self.kept: dict[Any, Any] | None = None
 
     def require_values(self) -> RowBlock:
@@ -80,11 +83,6 @@ class RowBlock:
 
     def __len__(self) -> int:
         return self.rows
-
-    @property
-    def is_sparse(self) -> bool:
-        """Whether a core takes the rows as a sparse matrix, rather than made dense."""
-        return self.kind == SPARSE and self.read is not None
 
     @property
     def library(self) -> str | None:
@@ -191,10 +189,6 @@ class RowBlock:
         return [cells.as_python(cells.row_of(self.values, place, True)) for place in range(self.rows)]
 
 
-def _rows_of(values: Any, kind: str) -> int:
-    return int(values.shape[0]) if kind in (NUMBERS, SPARSE) else len(values)
-
-
 def of_columns(
     given: Mapping[Name, Given], rows: int, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None
 ) -> RowBlock:
@@ -217,7 +211,8 @@ def as_block(X: Any, where: str) -> RowBlock:
     if X.ndim != 2:
         shape = ": X[None, :] for one row, X[:, None] for one feature" if X.ndim == 1 else " to one row for each label"
         raise ValueError(f"{where}: X must have two dimensions, got {X.ndim}. Reshape your data{shape}.")
-    return RowBlock(X, where=where).require_values()
+    found = RowBlock(X, where=where)
+    return found if X.size else found.require_values()
 
 
 def _of_frame(X: Any, where: str) -> RowBlock:
@@ -242,4 +237,6 @@ def as_sparse_block(X: Any, where: str) -> RowBlock:
         raise ValueError(f"{where}: X must have two dimensions, got {matrix.ndim}")
     found = RowBlock(matrix, SPARSE, where=where).require_values()
     rows = sparse.as_sparse_rows(matrix, where, "X")
-    return found.by(lambda start, stop: rows[start:stop])
+    found = found.by(lambda start, stop: rows[start:stop])
+    found.is_sparse = True
+    return found

@@ -159,7 +159,7 @@ def as_vector(values: Any, rows: int, where: str, what: str) -> Array:
     """A vector with one float64 for each row."""
     if values is None:
         raise ValueError(f"{where}: {what} is missing: it requires {what} to be passed, but the target {what} is None")
-    vector = as_array(values, where, what)
+    vector = values if type(values) is np.ndarray else as_array(values, where, what)
     if vector.ndim == 2 and vector.shape[1] == 1:
         warn_of_column(where, what)
         vector = vector[:, 0]
@@ -204,9 +204,10 @@ def as_weights(values: Any, rows: int, where: str, number: bool = True) -> Array
 
 def as_row(x: Any, where: str, *, empty: bool = False) -> Array:
     """One row from a one-dimensional array-like, which may have no values if ``empty``."""
-    if is_sparse(x):
-        x = to_be_dense(refuse_rows(x, where), where, "x").toarray().ravel()
-    row = as_array(x, where, "x")
+    if type(x) is np.ndarray:
+        row = x
+    else:
+        row = as_array(to_be_dense(refuse_rows(x, where), where, "x").toarray().ravel() if is_sparse(x) else x, where, "x")
     if row.ndim != 1:
         hint = "a row is a sequence of numbers, [x] for one" if row.ndim == 0 else "run, predict and fit take several rows"
         raise ValueError(f"{where}: x must have one dimension, got {row.ndim}; {hint}")
