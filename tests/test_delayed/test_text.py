@@ -106,7 +106,7 @@ def test_columns_that_differ_from_earlier_rows_are_refused_and_nothing_changes()
     forecaster = dl.Forecaster(dl.RLS(), steps=2)
     forecaster.run(X, y)
     before = forecaster.to_bytes()
-    with pytest.raises(ValueError, match="column 'shop' must hold text, as before, but holds a number"):
+    with pytest.raises(ValueError, match=r"^Forecaster\.run: column 'shop' must hold text, as before, but holds a number"):
         forecaster.run(X.assign(shop=1.0), y)
     with pytest.raises(ValueError, match="rows must have feature names: earlier rows held text or times"):
         forecaster.run(np.ones((3, 3)), np.ones(3))

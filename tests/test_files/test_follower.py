@@ -134,6 +134,7 @@ MODELS = {
 @example("auto", 1, [], False, 6)  # the last label that arrives is missing
 @example("rls", 45, [1], False, 0)  # the third feature comes before the first label
 @example("rls", 45, [31, 33], False, 0)  # so it does, and the second block holds numbers alone
+@example("rls", 45, [30, 47], False, 0)  # the first label comes within a block that has the third feature
 def test_late_labels_and_new_features_equal_a_plain_loop_bit_for_bit_even_after_a_restart(name, delay, cuts, watched, seed):
     X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()

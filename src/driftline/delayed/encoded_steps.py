@@ -93,7 +93,7 @@ class EncodedSteps:
             told = max(count - delay, 0)
             known, counted = encoding.known(learner, self.block).copy(), np.arange(count) < told
             cut = {name: each.take(slice(0, count)) for name, each in given.items()}
-            values = known.enter(cut, "", "column {}", learned[:count] & counted)
+            values = known.enter(cut, self.where or f"{type(learner).__name__}.ask", "column {}", learned[:count] & counted)
             found = known.late(values, waiting, stop - start, delay, learned[:told])
             changed = _first_changed(found, waiting, learned[:told])
             if changed is None:

@@ -34,9 +34,10 @@ def in_parallel(work: Callable[[int], R], count: int) -> list[R]:
         except BaseException as error:
             calls.stop()
             interrupt = error
-    failure = interrupt or calls.error
-    if failure is not None:
-        raise failure
+    if interrupt is not None:
+        raise interrupt
+    if calls.errors:  # of the first call that failed: all calls before it have been made
+        raise calls.errors[min(calls.errors)]
     return cast("list[R]", calls.results)
 
 
@@ -50,7 +51,7 @@ class _Calls(Generic[R]):
 
     def __init__(self, work: Callable[[int], R], count: int) -> None:
         self.results: list[R | None] = [None] * count
-        self.error: BaseException | None = None
+        self.errors: dict[int, BaseException] = {}
         self._work, self._lock, self._ended = work, threading.Lock(), SimpleQueue[None]()
         self._next = self._running = 0
         self._stopped = False
@@ -61,7 +62,7 @@ class _Calls(Generic[R]):
             try:
                 self.results[number] = self._work(number)
             except BaseException as error:
-                self.error = self.error or error
+                self.errors[number] = error
                 self._stopped = True
             with self._lock:
                 self._running -= 1

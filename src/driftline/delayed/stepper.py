@@ -136,10 +136,26 @@ class Stepper:
                 return
             stop = done + 1 if self._is_native(later=True) else count
             rows: Iterable[Any] = (row if len(row) else {} for row in numbers[done:stop])
-            if named and self.learner._core is None:
+            by_name = named and self.learner._core is None
+            if by_name:
                 rows = _by_name(self.learner, x, done, stop)
             self.singly(rows, y, out, level, done, stop)
             done = stop
+            if by_name and done < count and self.learner._core is not None:  # it may lack features that these rows have
+                self._rest(x, y, out, level, where, start, done)
+                return
+
+    def _rest(
+        self, x: RowBlock, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None, done: int
+    ) -> None:
+        """Takes the rows from ``done`` on as another table."""
+        try:
+            rest = self.table(x[done:], y[done:], where, level=level, start=None if start is None else start + done)
+        finally:
+            self.at += done
+        out.predictions[done:] = rest.predictions
+        if out.lower is not None and out.upper is not None:
+            out.lower[done:], out.upper[done:] = rest.lower, rest.upper
 
     def singly(self, rows: Iterable[Any], y: Array, out: Outputs, level: float | None, start: int, stop: int) -> None:
         """Takes some rows of a table one by one."""
