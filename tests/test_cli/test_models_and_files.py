@@ -68,9 +68,10 @@ def test_predict_is_silent_if_scikit_learn_is_imported(capsys, tmp_path, trained
     assert call(capsys, "predict", state, write(rest, tmp_path / "b.csv"), "--out", out)[0::2] == (0, "")
 
 
-def test_predict_reads_a_model_without_feature_names(capsys, tmp_path):
+@pytest.mark.parametrize("missing", ["raise", "mean"])
+def test_predict_reads_a_model_without_feature_names(capsys, tmp_path, missing):
     X = np.random.default_rng(0).normal(size=(50, 2))
-    model = dl.RLS().fit(X, X.sum(axis=1))
+    model = dl.RLS(missing=missing).fit(X, X.sum(axis=1))
     model.save(tmp_path / "m")
     code, out, _ = call(capsys, "predict", tmp_path / "m", write(pa.table({"p": X[:, 0], "q": X[:, 1]}), tmp_path / "a.csv"))
     assert code == 0

@@ -16,7 +16,7 @@ from driftline.base.door import LARGEST, Door, different_names
 from driftline.tables import cells, inputs, kinds, missing
 from driftline.tables.block import COLUMNS, FRAME, NUMBERS, SPARSE, RowBlock
 from driftline.tables.cells import Given, Row
-from driftline.tables.columns import CATEGORIES
+from driftline.tables.columns import CATEGORIES, Column
 from driftline.tables.encoder import Columns, Growth
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, RAISE, SKIP
@@ -133,6 +133,16 @@ def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
                 door.refuse_value(np.nan if value is None else value, where, "x", f"feature {name!r}")
             lost = True
     return lost
+
+
+def columns_of(learner: Learner) -> Mapping[Name, Column | None]:
+    """The columns that a learner learned from, by name; None for numbers that are features as they are.
+
+    Empty if they have no names.
+    """
+    if learner._columns is not None:
+        return learner._columns.columns if learner._columns.named else {}
+    return dict.fromkeys(learner._names or ())
 
 
 # Many rows: a block, which :func:`as_encoded` has prepared.

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned, unlike_spacing
-from driftline.cli.outputs import open_output
+from driftline.cli.outputs import new_output
 from driftline.cli.tasks import Columns
 from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
@@ -108,8 +108,8 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
             X = [row for block in blocks for row in block.X.mappings()]
             columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
             warning = unlike_spacing(columns.get("time"), recent)
-            ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
-            _write(out, ending, columns, blocks[0].zone)
+            with new_output(out, rows.ending) as output:
+                output.write(columns, blocks[0].zone)
         finally:
             rows.close()
         return len(X), None if warning is None else f"{rows.name}: {warning}"
@@ -124,7 +124,8 @@ def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
         raise DataError(words, source="SOURCE")
     steps = np.arange(model.steps)
     columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, level, "SOURCE")
-    _write(out, ".csv", columns, None)
+    with new_output(out, ".csv") as output:
+        output.write(columns, None)
     return model.steps
 
 
@@ -205,13 +206,3 @@ def _beginning(trained: TrainedForecaster, blocks: Sequence[Block]) -> Columns:
         if all(part is not None for part in values):
             columns[name] = np.concatenate([part for part in values if part is not None])
     return columns
-
-
-def _write(out: str, ending: str, columns: Columns, zone: str | None) -> None:
-    output = open_output(out, ending=ending, mark=None)
-    try:
-        output.write(columns, zone)
-        output.place()
-    except BaseException:
-        output.discard()
-        raise

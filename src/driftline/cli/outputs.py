@@ -385,6 +385,18 @@ def _as_json_lines(columns: dict[str, Array], mark: str) -> bytes:
     return b"".join(json.dumps(dict(zip(names, row, strict=True))).encode() + b"\n" for row in zip(*lists, strict=True))
 
 
+@contextmanager
+def new_output(path: str, ending: str) -> Iterator[Output]:
+    """An output that is moved into place at the end, and removed after an error."""
+    output = open_output(path, ending=ending, mark=None)
+    try:
+        yield output
+        output.place()
+    except BaseException:
+        output.discard()
+        raise
+
+
 def open_output(path: str | None, *, ending: str, mark: Mark | None) -> Output:
     """The output for a path: none, the standard output, or a file.
 

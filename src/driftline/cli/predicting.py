@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from driftline.base.encoding import each_row
+from driftline.base.encoding import columns_of, each_row
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned
-from driftline.cli.outputs import open_output
+from driftline.cli.outputs import Output, new_output
 from driftline.cli.tasks import Columns, as_written, beginning
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
@@ -26,8 +26,9 @@ from driftline.files.opening import JSON_LINES
 from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.storage import model_file
+from driftline.tables.block import RowBlock
 from driftline.tables.columns import Categories, Column
-from driftline.tables.inputs import Name
+from driftline.tables.inputs import Array, Name
 
 THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"
 SEVERAL_ROWS = "some keys have several rows; each is predicted as the next row of its key, which only the first one is"
@@ -72,25 +73,17 @@ def load(path: Path, key: str | None = None) -> TrainedModel:
     if isinstance(model, Learner) and model._core is None:
         raise ModelFileError(f"{path}: the model has learned nothing yet")
     if isinstance(model, Learner) and saved_alone:
-        return TrainedModel(model, _options(model), None, in_order=in_order)
+        return TrainedModel(model, _reading(columns_of(model)), None, in_order=in_order)
     assert extra is not None
     kept = checkpoint.of(model, extra, path)
     delay = kept.settings["delay"] if in_order else None
     return TrainedModel(model, replace(kept.options, target_needed=False), kept.known, delay, in_order)
 
 
-def _options(model: Learner) -> Options:
-    """How to read rows for a model that was trained from Python."""
-    if model._columns is None or not model._columns.named:
-        names = None if model._names is None or model._columns is not None else tuple(map(str, model._names))
-        return Options(features=names)
-    return _reading(model._columns.columns)
-
-
 def _reading(columns: Mapping[Name, Column | None]) -> Options:
-    """How to read the columns that a model learned from."""
+    """How to read the columns that a model trained from Python learned from; all columns if these had no names."""
     texts = [str(name) for name, column in columns.items() if isinstance(column, Categories)]
-    return Options(features=tuple(map(str, columns)), text=tuple(texts))
+    return Options(features=tuple(map(str, columns)) or None, text=tuple(texts))
 
 
 def _fleet(fleet: Fleet, key: str | None, path: Path) -> TrainedModel:
@@ -120,32 +113,12 @@ def predict(
         rows = Rows(source, options, known=trained.known)
         try:
             predictor = Predictor(trained, rows, level)
-            _write(predictor, rows, confirm, out, show)
+            with new_output(out, rows.ending) as output:
+                predictor.write(output, show)
+                confirm()
         finally:
             rows.close()
         return predictor.count, predictor.warning()
-
-
-def _write(predictor: Predictor, rows: Rows, confirm: Callable[[], None], out: str, show: bool) -> None:
-    """Predicts all rows; writes the output only if no row is refused."""
-    ending = ".jsonl" if rows.reader.opened.format == JSON_LINES else ".csv"
-    output = open_output(out, ending=ending, mark=None)
-    try:
-        rows.start()
-        with Progress(rows.count, show=show) as bar:
-            while (raw := rows.next_raw()) is not None:
-                columns, zone = predictor.take(raw)
-                if len(columns["row"]):  # rows with ids may only bring labels
-                    output.write(columns, zone)
-                bar.advance(len(raw), rows.share(raw.consumed))
-        rows.close()
-        if not predictor.count:
-            raise DataError("has a header but no rows", source=rows.name)
-        confirm()
-        output.place()
-    except BaseException:
-        output.discard()
-        raise
 
 
 class Predictor:
@@ -170,19 +143,25 @@ class Predictor:
 
     def _check_columns(self) -> None:
         """If the file has a header, it must name every column that the model learned from."""
-        names = self.rows.columns()
+        names, model = self.rows.columns(), self.trained.model
         if self.rows.reader.opened.format != JSON_LINES:
-            for name in self._columns():
+            for name in map(str, model._columns() if isinstance(model, Fleet) else columns_of(model)):
                 if name not in names:
                     raise no_column(name, names, self.rows.name, "which the model learned from")
 
-    def _columns(self) -> list[str]:
-        """The columns that the model learned from."""
-        model = self.trained.model
-        if isinstance(model, Fleet):
-            return list(map(str, model._columns()))
-        columns = None if model._columns is None or not model._columns.named else model._columns.columns
-        return [str(name) for name in columns or model._names or ()]
+    def write(self, output: Output, show: bool) -> None:
+        """Writes the predictions of all rows."""
+        rows = self.rows
+        rows.start()
+        with Progress(rows.count, show=show) as bar:
+            while (raw := rows.next_raw()) is not None:
+                columns, zone = self.take(raw)
+                if len(columns["row"]):  # rows with ids may only bring labels
+                    output.write(columns, zone)
+                bar.advance(len(raw), rows.share(raw.consumed))
+        rows.close()
+        if not self.count:
+            raise DataError("has a header but no rows", source=rows.name)
 
     def take(self, raw: Block) -> tuple[Columns, str | None]:
         """Predicts some rows; returns the columns to write, and the zone of their times."""
@@ -216,31 +195,31 @@ class Predictor:
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
             return _by_key(model, _as_learned(model, keys), block.X, self.level, keys)
-        self._check_width(model, block)
+        X = block.X if columns_of(model) or not model._encodes else self._numbers(model, block)
         if not len(block) or model._looks_back or not self.trained.in_order:
-            return self._one_by_one(model, block, len(block))
+            return self._one_by_one(model, block, X, len(block))
         try:
-            said = model.predict(block.X)
+            said = model.predict(X)
         except ValueError:  # explained with its place
-            return self._one_by_one(model, block, len(block))
-        found = self._one_by_one(model, block, 0 if self.count else 1)
+            return self._one_by_one(model, block, X, len(block))
+        found = self._one_by_one(model, block, X, 0 if self.count else 1)
         if self.level is not None:
             gap = np.full(len(block) - len(found["lower"]), np.nan)
             found |= {name: np.append(found[name], gap) for name in ("lower", "upper")}
         return found | {"prediction": as_written(said)}
 
-    def _check_width(self, model: Learner, block: Block) -> None:
-        """Raises DataError if the rows of a model without names have another number of columns."""
-        if model._encodes and (model._names is None or (model._columns is not None and not model._columns.named)):
-            known = model.n_features_in_ if model._columns is None else len(model._columns.columns)
-            if block.X.columns != known or block.X.special:
-                raise DataError(f"the rows have {block.X.columns} columns of numbers, the model learned from {known}")
+    def _numbers(self, model: Learner, block: Block) -> Array:
+        """The rows for a model without names; raises DataError if it learned from another number of columns."""
+        known = model.n_features_in_ if model._columns is None else len(model._columns.columns)
+        if block.X.columns != known or block.X.special:
+            raise DataError(f"the rows have {block.X.columns} columns of numbers, the model learned from {known}")
+        return np.asarray(block.X)
 
-    def _one_by_one(self, model: Learner, block: Block, count: int) -> Columns:
+    def _one_by_one(self, model: Learner, block: Block, X: RowBlock | Array, count: int) -> Columns:
         """Predicts the first rows in order, each one row further ahead than the one before, or rows with ids."""
         in_order, classes = self.trained.in_order, model._estimator_type == "classifier"
         said, ends = np.empty(count, dtype=object if classes else np.float64), np.full((2, count), np.nan)
-        rows = each_row(model, block.X, 0, count) if model._names is not None else iter(block.X.block(0, count))
+        rows = each_row(model, X, 0, count) if isinstance(X, RowBlock) else iter(X[:count])
         place = 0
         try:
             for place, row in enumerate(rows):

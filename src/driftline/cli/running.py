@@ -30,7 +30,6 @@ from driftline.files.digests import Digests
 from driftline.files.errors import no_column
 from driftline.files.follower import ALIGNED
 from driftline.files.ids import Labels
-from driftline.files.opening import JSON_LINES
 from driftline.files.options import CLASSIFY
 from driftline.files.raw import Block
 from driftline.fleet import Fleet
@@ -190,8 +189,7 @@ class FileRun:
         self.task.restore(kept.parts)
 
     def _open_output(self, kept: Checkpoint | None) -> Output:
-        ending = ".jsonl" if self.rows.reader.opened.format == JSON_LINES else ".csv"
-        return open_output(self.request.out, ending=ending, mark=None if kept is None else kept.written)
+        return open_output(self.request.out, ending=self.rows.ending, mark=None if kept is None else kept.written)
 
     def run(self) -> RunResult:
         """Takes the rows that are not done yet, until the last one or a request to stop."""

@@ -100,6 +100,11 @@ class Rows:
         return list(self.reader.names)
 
     @property
+    def ending(self) -> str:
+        """The ending of a text file in the same format; CSV for a binary one."""
+        return ".jsonl" if self.reader.opened.format == JSON_LINES else ".csv"
+
+    @property
     def count(self) -> int | None:
         """How many rows there are, if the file says so."""
         return self.reader.rows

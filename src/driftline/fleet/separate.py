@@ -71,8 +71,7 @@ class Separate:
         """The columns that any model has learned from; None for numbers that are features as they are."""
         found: dict[Name, Column | None] = {}
         for entry in self.entries.values():
-            columns = {} if entry.model._columns is None else entry.model._columns.columns
-            for name, column in (columns or dict.fromkeys(entry.model._names or ())).items():
+            for name, column in encoding.columns_of(entry.model).items():
                 known = found.setdefault(name, column)
                 if isinstance(column, Categories) and not (isinstance(known, Categories) and known.shared):
                     found[name] = column

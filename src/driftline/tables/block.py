@@ -41,6 +41,12 @@ class RowBlock:
         kept: what models read of the rows, if several take them in turn; None if they do not.
     """
 
+    read: Callable[[int, int], Any] | None = None
+    source: RowBlock | None = None
+    most = sys.maxsize
+    encoded = is_sparse = False
+    kept: dict[Any, Any] | None = None
+
     def __init__(
         self, values: Any, kind: str = NUMBERS, names: list[Name] | None = None, where: str = "rows", *,
         rows: int | None = None, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None,
@@ -51,11 +57,6 @@ class RowBlock:
             self.rows, self.columns = map(int, values.shape)
         else:
             self.rows, self.columns = len(values) if rows is None else rows, len(names or ())
-        self.read: Callable[[int, int], Any] | None = None
-        self.source: RowBlock | None = None
-        self.most = sys.maxsize
-        self.encoded = self.is_sparse = False
-        self.kept: dict[Any, Any] | None = None
 
     def require_values(self) -> RowBlock:
         """The block; raises ValueError if it has no rows or no columns."""
