@@ -11,11 +11,13 @@ namespace {
 template <class T> struct AutoCore : Guarded {
     using Value = T;
 
-    AutoCore(Index features, Index born, bool intercept) : model(std::make_unique<AutoModel<T>>(features, born, intercept)) {
+    AutoCore(Index features, Index born, bool intercept, const Limits& labels)
+        : model(std::make_unique<AutoModel<T>>(features, born, intercept, labels)) {
         make_room();
     }
     Index features() const { return model->features(); }
     Index width() const { return model->features() + model->inputs.intercept(); }
+    const Limits& limits() const { return model->labels(); }
     bool read(nb::handle x, bool unknown_allowed) {
         const bool good = read_row(x.ptr(), buffer_, names, unknown_allowed);
         std::copy(row_.begin(), row_.end(), wide_.begin());
@@ -33,7 +35,7 @@ template <class T> struct AutoCore : Guarded {
     }
     Status predict(Outputs& out) {
         predict(*out.predictions);
-        write_interval(out, 0, model->coverage, model->variance(), model->sums.largest_loss);
+        write_interval(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {
@@ -42,7 +44,7 @@ template <class T> struct AutoCore : Guarded {
     }
     Status ask(Asked& asked, Outputs& out) {
         *out.predictions = model->ask(wide_.data(), asked.delay, asked.record);
-        write_interval(out, 0, model->coverage, model->variance(), model->sums.largest_loss);
+        write_interval(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
         return Status::done;
     }
     Status tell(const Asked& asked, double label, double share) {
@@ -150,7 +152,7 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     if (!(shape[0] >= 0 && shape[0] <= static_cast<double>(features) && shape[1] >= 0 && shape[1] < warm_rows) ||
         static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1])
         throw nb::value_error("the state's shape is out of range");
-    auto fresh = std::make_unique<AutoModel<T>>(features, born, old.inputs.intercept());
+    auto fresh = std::make_unique<AutoModel<T>>(features, born, old.inputs.intercept(), old.labels());
     AutoModel<T>& model = *fresh;
     set_coverage(from, model.coverage);
     model.expect_warm(warm);
@@ -271,12 +273,20 @@ template <class T> nb::object memory(AutoCore<T>& self) {
 template <class T> void bind(nb::module_& m, const char* name) {
     using nb::arg;
     using Core = AutoCore<T>;
-    auto core =
-        nb::class_<Core>(m, name, "State and steps of Auto.")
-            .def(
-                "__init__",
-                [](Core* self, Index d, bool intercept) { new (self) Core(d - intercept, d - intercept, intercept); },
-                arg("d"), arg("intercept"));
+    auto core = nb::class_<Core>(m, name, "State and steps of Auto.")
+                    .def(
+                        "__init__",
+                        [](Core* self, Index d, bool intercept, const Limits& limits) {
+                            new (self) Core(d - intercept, d - intercept, intercept, limits);
+                        },
+                        arg("d"), arg("intercept"), arg("limits"))
+                    .def(
+                        "set_limits",
+                        [](Core& self, const Limits& limits) {
+                            InUse use(self);
+                            self.model->set_labels(limits);
+                        },
+                        arg("limits"), "Takes effect from the next row on.");
     bind_verbs(core);
     core.def("memory", &memory<T>, nb::sig("def memory(self) -> typing.Any"),
              "Rows of memory, and the drift of a weight a row.")

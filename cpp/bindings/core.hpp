@@ -7,6 +7,7 @@
 // - predict(prediction), predict(out): predicts the row that was read; the second also its interval
 // - learn(label, share): learns the row that was read, with the share as its sample weight
 // - replay(batch, out): replays many rows, with the interpreter's lock released
+// - limits(): of the label
 // - takes(rows), replay(rows, batch, out): optional, the same for sparse rows
 // - rethrow(): optional, raises the error of a user's function that failed during a replay
 // - ask(asked, out), tell(asked, label, share), take(batch, t): optional, if a ticket keeps more than the prediction
@@ -27,7 +28,7 @@ namespace driftline::bindings {
 
 template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
-    const double label = read_number<typename Core::Value>(y.ptr());
+    const double label = read_label(self, y);
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || std::isnan(label) || !self.read(x, false))
         return to_python(Status::unread);
@@ -65,11 +66,11 @@ nb::tuple replay_rows(Core& self, nb::handle x, std::optional<Vector> y, std::op
     if constexpr (requires(const SparseRows& rows) { self.takes(rows); })
         if (const SparseRows* rows; nb::try_cast(x, rows, false) && rows) {
             require(self.takes(*rows));
-            const Batch batch = make_labels(rows->rows.rows, y, weight, skip);
+            const Batch batch = make_labels(rows->rows.rows, y, weight, skip, self.limits());
             return replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
                                           [&](const Batch& rest, Outputs& out) { return self.replay(*rows, rest, out); });
         }
-    const Batch batch = make_batch(nb::cast<Table2>(x), y, weight, skip, self.features());
+    const Batch batch = make_batch(nb::cast<Table2>(x), y, weight, skip, self.features(), self.limits());
     nb::tuple done = replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
                                             [&](const Batch& rows, Outputs& out) { return self.replay(rows, out); });
     if constexpr (requires { self.rethrow(); })

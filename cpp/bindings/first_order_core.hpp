@@ -17,6 +17,7 @@ template <class T> struct FirstOrderCore : Guarded {
 
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
+    const Limits& limits() const { return model->state.policy.labels; }
     bool read(nb::handle x, bool unknown_allowed) {
         sparse = nullptr;
         if (read_row(x.ptr(), model->state, names, unknown_allowed)) {
@@ -41,14 +42,18 @@ template <class T> struct FirstOrderCore : Guarded {
         model->form_weights();
         return load_row(row, model->state);
     }
-    Status predict(double& prediction) {
+    // w.x of the row that was read.
+    double margin() {
         double norm2;
-        prediction = sparse ? score(model->state, model->row.entries(), norm2) : engine<T>().score(model->state);
+        return sparse ? score(model->state, model->row.entries(), norm2) : engine<T>().score(model->state);
+    }
+    Status predict(double& prediction) {
+        prediction = limits().hold(margin());
         return Status::done;
     }
     Status predict(Outputs& out) {
         predict(*out.predictions);
-        write_interval(out, 0, model->state.coverage, 1, model->state.sums.largest_loss);
+        write_interval(out, 0, model->state.coverage, limits(), 1, model->state.sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {

@@ -97,8 +97,9 @@ template <class Core> class LateReplay {
         const Index t = rows_.told;
         const Asked& asked = rows_.said.front();
         const double label = batch_.y[t], share = weight_of(batch_, t);
-        const bool whole = !std::isnan(asked.prediction) && std::fabs(label) <= type_max<typename Core::Value>;
-        if (!whole && !batch_.skip)
+        const bool labelled = std::fabs(label) <= type_max<typename Core::Value>;
+        const bool whole = !std::isnan(asked.prediction) && labelled;
+        if ((!whole && !batch_.skip) || (labelled && !batch_.labels.contain(label)))
             return Status::bad_value;
         if (!whole)
             pass_over(t, label);
@@ -144,7 +145,7 @@ template <class Core>
 nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight, bool skip, const OutputArrays& arrays,
                     Index delay, LateRows& rows) {
     InUse use(self);
-    const Batch batch = make_batch(x, y, weight, skip, self.features());
+    const Batch batch = make_batch(x, y, weight, skip, self.features(), self.limits());
     require(delay >= 0 && rows.carried <= batch.rows);
     Batch fresh = batch;
     fresh.rows -= rows.carried;

@@ -30,7 +30,9 @@ template <class T> struct MultiOutputCore : SecondOrderCore<T> {
             good = read_array(reinterpret_cast<PyArrayObject*>(y), labels.data(), outputs());
         else if (PyList_CheckExact(y) || PyTuple_CheckExact(y))
             good = read_sequence(y, labels.data(), outputs());
-        return good && std::all_of(labels.begin(), labels.end(), finite_in<T>);
+        const Limits limits = this->limits();
+        return good && std::all_of(labels.begin(), labels.end(),
+                                   [&](double label) { return finite_in<T>(label) && limits.contain(label); });
     }
 
     OutputWeights<T> output_weights;
@@ -62,12 +64,12 @@ template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x
     Asked asked;
     asked.labels = self.sums().rows;
     asked.delay = delay.is_none() ? 0 : nb::cast<Index>(delay);
-    std::vector<double> predictions(self.labels.size());
-    if (predict_outputs(self.model->state, self.output_weights, predictions.data()) != Status::done)
+    asked.record.resize(self.labels.size());
+    if (predict_outputs(self.model->state, self.output_weights, asked.record.data()) != Status::done)
         return nb::none();
     nb::object made = new_ticket(kind, nb::object(), self.mark, std::move(asked));
     keep_row(*nb::inst_ptr<Ticket>(made), copy_row(x));
-    nb::inst_ptr<Ticket>(made)->predictions = std::move(predictions);
+    nb::inst_ptr<Ticket>(made)->several = true;
     return made;
 }
 
@@ -84,7 +86,7 @@ template <class T>
 nb::tuple run(MultiOutputCore<T>& self, Table2 x, std::optional<ArrayOf<const double, 2>> y, std::optional<Vector> weight,
               bool skip, const OutputArrays& arrays, Index start) {
     InUse use(self);
-    Batch batch = make_batch(x, {}, weight, skip, self.features());
+    Batch batch = make_batch(x, {}, weight, skip, self.features(), self.limits());
     require(!y || (static_cast<Index>(y->shape(0)) == batch.rows && static_cast<Index>(y->shape(1)) == self.outputs()));
     batch.y = y ? y->data() : nullptr;
     Outputs out = common_outputs(batch, arrays, start);

@@ -75,15 +75,15 @@ void bind_second_order(nb::module_& m) {
     nb::class_<Policy>(m, "Policy", "A learner's row in the table of docs/mathematics.md.")
         .def(
             "__init__",
-            [](Policy* self, double start, Time time, double amount, double noise, bool complement, bool shrink, double clip,
-               Reset reset, Index period, double radius, double growth_limit, bool keep_prior, double robustness,
-               double concavity) {
-                new (self) Policy{start, time,   amount, noise,        complement, shrink,     clip,
+            [](Policy* self, double start, Time time, double amount, double noise, bool complement, bool shrink,
+               const Limits& labels, const Limits& predictions, Reset reset, Index period, double radius,
+               double growth_limit, bool keep_prior, double robustness, double concavity) {
+                new (self) Policy{start, time,   amount, noise,        complement, shrink,     labels,   predictions,
                                   reset, period, radius, growth_limit, keep_prior, robustness, concavity};
             },
             nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
-            arg("clip"), arg("reset"), arg("period"), arg("radius"), arg("growth_limit"), arg("keep_prior"),
-            arg("robustness"), arg("concavity"));
+            arg("labels"), arg("predictions"), arg("reset"), arg("period"), arg("radius"), arg("growth_limit"),
+            arg("keep_prior"), arg("robustness"), arg("concavity"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
     m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",

@@ -19,6 +19,7 @@ template <class T> struct SecondOrderCore : Guarded {
 
     Index features() const { return model->state.d - model->state.intercept; }
     Index width() const { return model->state.d; }
+    const Limits& limits() const { return model->state.policy.labels; }
     bool read(nb::handle x, bool unknown_allowed) { return read_row(x.ptr(), model->state, names, unknown_allowed); }
     // Reads row t of a batch into the model; false if a value is out of range.
     bool take(const Batch& batch, Index t) {
@@ -36,7 +37,7 @@ template <class T> struct SecondOrderCore : Guarded {
         double s = 0;
         const Status status = engine<T>().predict(state, *out.predictions, &s);
         if (status == Status::done)
-            write_interval(out, 0, state.coverage, label_variance(state.policy, s, 1), state.sums.largest_loss);
+            write_interval(out, 0, state.coverage, limits(), label_variance(state.policy, s, 1), state.sums.largest_loss);
         return status;
     }
     Status learn(double label, double share) {

@@ -4,14 +4,15 @@
 namespace driftline::bindings {
 namespace {
 
-// A ticket as numbers: six of its own, the bounds and debts of all levels, and the model's record.
-constexpr Index own_numbers = 6, said_numbers = own_numbers + 2 * level_count;
+// A ticket as numbers: eight of its own, the bounds and debts of all levels, and the model's record.
+constexpr Index own_numbers = 8, said_numbers = own_numbers + 2 * level_count;
 
 nb::object numbers_of(const Ticket& self) {
     const Asked& asked = self.asked;
     const IntervalBasis& basis = asked.interval_basis;
-    const double own[own_numbers] = {asked.prediction, asked.labels,       static_cast<double>(asked.delay),
-                                     basis.variance,   basis.largest_loss, static_cast<double>(basis.labels)};
+    const double own[own_numbers] = {
+        asked.prediction, asked.labels,       static_cast<double>(asked.delay), basis.limits.low, basis.limits.high,
+        basis.variance,   basis.largest_loss, static_cast<double>(basis.labels)};
     double* to;
     nb::object out = new_array(said_numbers + static_cast<Index>(asked.record.size()), to);
     to = std::copy(std::begin(own), std::end(own), to);
@@ -26,8 +27,9 @@ bool is_count(double value) { return value >= 0 && value < 9e15 && value == std:
 Asked asked_of(Vector numbers) {
     const double* from = numbers.data();
     const auto size = static_cast<Index>(numbers.shape(0));
-    bool good = size >= said_numbers && is_count(from[1]) && is_count(from[2]) && is_count(from[5]) && from[5] <= from[1];
-    for (Index i = 3; good && i < own_numbers + level_count; ++i)
+    bool good = size >= said_numbers && is_count(from[1]) && is_count(from[2]) && is_count(from[7]) && from[7] <= from[1] &&
+                from[3] < from[4];
+    for (Index i = 5; good && i < own_numbers + level_count; ++i)
         good = !(from[i] < 0); // large inputs make variances infinite
     for (Index i = own_numbers + level_count; good && i < said_numbers; ++i)
         good = from[i] >= most_urgency * least_debt && from[i] <= most_urgency * most_debt;
@@ -39,24 +41,31 @@ Asked asked_of(Vector numbers) {
     asked.prediction = from[0];
     asked.labels = from[1];
     asked.delay = static_cast<Index>(from[2]);
-    asked.interval_basis.variance = from[3];
-    asked.interval_basis.largest_loss = from[4];
-    asked.interval_basis.labels = static_cast<Index>(from[5]);
+    asked.interval_basis.limits = {from[3], from[4]};
+    asked.interval_basis.variance = from[5];
+    asked.interval_basis.largest_loss = from[6];
+    asked.interval_basis.labels = static_cast<Index>(from[7]);
     std::copy_n(from + own_numbers, level_count, asked.interval_basis.bound);
     std::copy_n(from + own_numbers + level_count, level_count, asked.interval_basis.debt);
     asked.record.assign(from + said_numbers, from + size);
     return asked;
 }
 
+// Of several labels; otherwise empty.
+nb::object predictions_of(const Ticket& self) {
+    return copy_out(self.asked.record.data(), self.several ? static_cast<Index>(self.asked.record.size()) : 0);
+}
 nb::object prediction_of(const Ticket& self) {
     if (self.labelled)
         return self.label;
-    if (self.predictions.empty())
-        return nb::float_(self.asked.prediction);
-    return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
+    return self.several ? predictions_of(self) : nb::float_(self.asked.prediction);
 }
 
 nb::tuple ends(const Ticket& self, const Level& level) {
+    if (!self.scale.is_none()) {
+        const nb::tuple inner = ends(nb::cast<const Ticket&>(self.parts[0]), level);
+        return nb::bool_(true).is(self.scale) ? inner : nb::make_tuple(self.scale(inner[0]), self.scale(inner[1]));
+    }
     double lower, upper;
     write_ends(self.asked.interval_basis, level, self.asked.prediction, lower, upper);
     return nb::make_tuple(lower, upper);
@@ -97,14 +106,18 @@ void bind_ticket(nb::module_& m) {
                 new (self) Ticket{nb::object(), model, numbers ? asked_of(*numbers) : Asked{}};
                 keep_row(*self, std::move(x));
                 self->parts = std::move(parts);
-                if (predictions)
-                    self->predictions.assign(predictions->data(), predictions->data() + predictions->shape(0));
+                self->several = predictions && predictions->shape(0) > 0;
+                if (self->several)
+                    self->asked.record.assign(predictions->data(), predictions->data() + predictions->shape(0));
             },
             arg("x"), arg("model"), arg("numbers") = nb::none(), arg("predictions") = nb::none(), arg("parts") = nb::none())
         .def_prop_ro("prediction", &prediction_of, nb::sig("def prediction(self, /) -> typing.Any"),
                      "The prediction; an array where a row has several labels.")
         .def_prop_ro("x", &row_of, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
         .def_ro("parts", &Ticket::parts, nb::sig("def parts(self, /) -> typing.Any"))
+        .def_rw("scale", &Ticket::scale, nb::arg().none(), nb::for_getter(nb::sig("def scale(self, /) -> typing.Any")),
+                nb::for_setter(nb::sig("def scale(self, arg: typing.Any, /) -> None")),
+                "How intervals follow from those of the first part: a function, or True if they are the same.")
         .def_ro("model", &Ticket::model, "The mark of the model that was asked.")
         .def_prop_ro(
             "labelled", [](const Ticket& self) { return self.labelled; }, "Whether the prediction is a label.")
@@ -123,12 +136,7 @@ void bind_ticket(nb::module_& m) {
             "labels", [](const Ticket& self) { return static_cast<Index>(self.asked.labels); },
             "How many labels the model had learned.")
         .def_prop_ro("numbers", &numbers_of, nb::sig("def numbers(self, /) -> typing.Any"))
-        .def_prop_ro(
-            "predictions",
-            [](const Ticket& self) {
-                return copy_out(self.predictions.data(), static_cast<Index>(self.predictions.size()));
-            },
-            nb::sig("def predictions(self, /) -> typing.Any"))
+        .def_prop_ro("predictions", &predictions_of, nb::sig("def predictions(self, /) -> typing.Any"))
         .def_prop_ro(
             "width", [](const Ticket& self) { return static_cast<Index>(self.row.size()); }, "Numbers of the row.")
         .def(
@@ -144,6 +152,8 @@ void bind_ticket(nb::module_& m) {
                 Ticket& ticket = *nb::inst_ptr<Ticket>(made);
                 keep_row(ticket, copy_row(x));
                 ticket.parts = std::move(parts);
+                if (!nb::cast<const Ticket&>(self).scale.is_none())
+                    ticket.scale = nb::bool_(true);
                 return made;
             },
             arg("x").none(), arg("model"), arg("parts"),

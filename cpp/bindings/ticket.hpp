@@ -16,11 +16,13 @@ struct Ticket {
     std::uint64_t model = 0; // the mark of the model that made the prediction
     Asked asked;
     Numbers row = {};
-    nb::object names = nb::none();        // names of the numbers in `row`, if it was a mapping
-    std::vector<double> predictions = {}; // if a row has several labels
-    nb::object parts = nb::none();        // tickets of the model's base estimators
-    bool labelled = false;                // the prediction is a class label, not a number
+    nb::object names = nb::none(); // names of the numbers in `row`, if it was a mapping
+    nb::object parts = nb::none(); // tickets of the model's base estimators
     nb::object label = nb::none();
+    // Intervals are those of the first part: mapped by this function, or as they are if it is True. None: they are its own.
+    nb::object scale = nb::none();
+    bool labelled = false; // the prediction is a class label, not a number
+    bool several = false;  // a row has several labels, and their predictions are the record
     bool told = false;
 };
 static_assert(sizeof(Ticket) + 40 <= 512, "with its headers, a ticket must fit what Python's fast allocator serves");
@@ -165,10 +167,16 @@ template <class Core> bool take_row(Core& self, const Ticket& ticket) {
     return self.read(row_of(ticket), false);
 }
 
+// A label as a number; NaN if Python must convert it, or refuse it because it is outside the limits.
+template <class Core> double read_label(const Core& self, nb::handle y) {
+    const double label = read_number<typename Core::Value>(y.ptr());
+    return self.limits().contain(label) ? label : NAN;
+}
+
 template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::handle y, nb::handle weight) {
     InUse use(self);
     Ticket* ticket = valid_ticket(self, handle);
-    const double label = read_number<typename Core::Value>(y.ptr());
+    const double label = read_label(self, y);
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!ticket || !(share > 0) || std::isnan(label))
         return to_python(Status::unread);

@@ -14,6 +14,18 @@ void bind_types(nb::module_& m) {
     using nb::arg;
     nb::class_<Level>(m, "Level", "A level of coverage and its place among the levels that models track.")
         .def(nb::init<Index, double, double, Index>(), arg("at"), arg("share"), arg("factor"), arg("enough"));
+    nb::class_<Limits>(m, "Limits", "The range of a label: predictions and intervals stay inside.")
+        .def(
+            "__init__",
+            [](Limits* self, std::optional<double> low, std::optional<double> high) {
+                new (self) Limits{low.value_or(-HUGE_VAL), high.value_or(HUGE_VAL)};
+            },
+            arg("low").none(), arg("high").none())
+        .def_prop_ro("exist", &Limits::exist, "Whether there is one.")
+        .def_ro("low", &Limits::low)
+        .def_ro("high", &Limits::high)
+        .def("hold", &Limits::hold, arg("value"), "The value, moved to the nearest end if it is outside.")
+        .def("contain", &Limits::contain, arg("value"));
     m.attr("levels") = nb::cast(std::vector<double>(std::begin(levels), std::end(levels)));
     nb::object statuses =
         nb::enum_<Status>(m, "Status", "The result of a step.")

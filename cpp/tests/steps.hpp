@@ -46,7 +46,7 @@ inline std::vector<Named> policies() {
     return {
         {"ridge", {}},
         {"rls", {.time = Time::divide, .amount = 0.95}},
-        {"aar", {.shrink = true, .clip = 0.7}},
+        {"aar", {.shrink = true, .predictions = {-0.7, 0.7}}},
         {"crrls", {.time = Time::divide, .amount = 0.9, .reset = Reset::every, .period = 7}},
         {"arcor", {.noise = 0.5, .reset = Reset::below, .radius = 0.4}},
         {"wemm", {.start = 1e-3, .complement = true}},

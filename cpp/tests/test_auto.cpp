@@ -297,7 +297,7 @@ template <class T> void rows_in_blocks_equal_single_rows(Index d) {
     for (Index t = 0; t < rows; ++t)
         y[static_cast<std::size_t>(t)] = x[static_cast<std::size_t>(t * d)] + 0.1 * normal();
     y[400] = 1e5; // an outlier, which is learned on its own
-    AutoModel<T> together(d, d, true), singly(d, d, true);
+    AutoModel<T> together(d, d, true, {}), singly(d, d, true, {});
     std::vector<double> predictions(y.size());
     Batch batch{};
     batch.x = x.data();
@@ -316,7 +316,7 @@ template <class T> void rows_in_blocks_equal_single_rows(Index d) {
 
 // Immediate and late labels, with features added later.
 template <class T> void any_order_of_calls_stays_within_its_buffers(Index d) {
-    AutoModel<T> model(d, d, true);
+    AutoModel<T> model(d, d, true, {});
     struct Waiting {
         std::unique_ptr<double[]> x;
         Index width;

@@ -143,7 +143,7 @@ Policy forgetting(double factor) {
 Policy shrinking() {
     Policy policy = ridge();
     policy.shrink = true;
-    policy.clip = 0.8;
+    policy.predictions = {-0.8, 0.8};
     return policy;
 }
 Policy resetting(Index period) {

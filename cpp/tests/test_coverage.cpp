@@ -11,7 +11,7 @@ using namespace driftline;
 
 IntervalBasis basis_of_interval(Coverage& c, double variance, double largest_loss) {
     IntervalBasis basis;
-    base_interval(c, variance, largest_loss, basis);
+    base_interval(c, {}, variance, largest_loss, basis);
     return basis;
 }
 

@@ -45,7 +45,7 @@ template <class T> void with_every_policy(double tolerance) {
     drifting.time = Time::add;
     drifting.amount = 0.01;
     shrunk.shrink = true;
-    shrunk.clip = 0.5;
+    shrunk.predictions = {-0.5, 0.5};
     kept = fading;
     kept.keep_prior = true;
     for (const Policy& policy : {plain, fading, drifting, shrunk, kept})

@@ -129,7 +129,7 @@ def test_a_late_label_is_judged_by_the_bounds_issued_with_its_prediction(late, z
         if t >= late:
             bounds.take_late(y[t - late] ** 2, *issued[t - late], late)
     assert not any(ticket.prediction for ticket in tickets)
-    numbers = np.array([ticket.numbers[6:38] for ticket in tickets])
+    numbers = np.array([ticket.numbers[8:40] for ticket in tickets])
     np.testing.assert_allclose(numbers[:, :16], [bound for bound, _ in issued], rtol=1e-9)
     np.testing.assert_allclose(numbers[:, 16:], debts, rtol=0, atol=1e-6)
 
@@ -142,8 +142,8 @@ def test_labels_in_batches_match_the_plain_formula(batch):
     model, bounds, waiting = dl.NLMS(intercept=False), coverage.Bounds(), []
     for t in range(1500):
         waiting.append((model.ask([0.0]), y[t], bounds.issued(), bounds.shares()))
-        assert waiting[-1][0].numbers[6:22] == pytest.approx(waiting[-1][2], rel=1e-9)
-        assert waiting[-1][0].numbers[22:38] == pytest.approx(bounds.urgent_debts(), rel=1e-6, abs=1e-6)
+        assert waiting[-1][0].numbers[8:24] == pytest.approx(waiting[-1][2], rel=1e-9)
+        assert waiting[-1][0].numbers[24:40] == pytest.approx(bounds.urgent_debts(), rel=1e-6, abs=1e-6)
         if len(waiting) == batch:
             for late, (ticket, label, *issued) in enumerate(waiting):
                 model.tell(ticket, label)
@@ -182,12 +182,12 @@ def test_a_row_predicted_before_the_first_label_counts_by_the_larger_of_two_scor
     tickets, at_once = (asked_and_told(dl.RLS(), X, y, rows) for rows in (late, 0))
 
     def score(ticket, label):
-        return (label - ticket.prediction) ** 2 / ticket.numbers[3]
+        return (label - ticket.prediction) ** 2 / ticket.numbers[5]
 
     bounds, issued = coverage.Bounds(), []
     for t, ticket in enumerate(tickets):
         issued.append((bounds.issued(), bounds.shares()))
-        assert ticket.numbers[6:22] == pytest.approx(issued[-1][0], rel=1e-9)
+        assert ticket.numbers[8:24] == pytest.approx(issued[-1][0], rel=1e-9)
         if (told := t - late) >= 0:
             ways = [score(tickets[told], y[told]), score(at_once[told], y[told])]
             bounds.take_late(max(ways) if told <= late else ways[0], *issued[told], late)
@@ -207,7 +207,7 @@ def test_tickets_with_the_largest_debts_survive_serialization():
     y = np.exp(np.arange(600.0))
     tickets = asked_and_told(dl.NLMS(intercept=False), np.zeros((600, 1)), y, 60)
     assert not judged(tickets, y, 0.8)[0][300:].any()
-    assert max(tickets[-1].numbers[22:38]) > coverage.MOST_DEBT
+    assert max(tickets[-1].numbers[24:40]) > coverage.MOST_DEBT
     np.testing.assert_array_equal(dl.Ticket.from_bytes(tickets[-1].to_bytes()).numbers, tickets[-1].numbers)
 
 

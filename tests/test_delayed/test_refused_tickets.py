@@ -45,7 +45,7 @@ def test_a_ticket_with_infinite_bounds_leaves_a_model_that_can_be_saved():
     model.run(X, Y)
     ticket = model.ask(X[0])
     numbers = ticket.numbers
-    numbers[6:22] = np.inf
+    numbers[8:24] = np.inf
     forged = dl.Ticket.from_bytes(dl.Ticket(X[0], ticket.model, numbers).to_bytes())
     model.learn_one(X[1], Y[1])
     model.tell(forged, Y[0])
@@ -167,6 +167,6 @@ def test_a_ticket_whose_interval_knows_more_labels_than_were_learned_is_refused(
     asked = model.ask([1.0])
     model.learn_one([1.0], 1.0)
     numbers = asked.numbers
-    numbers[5] = 1e6  # the labels that its interval is based on; more than were learned
+    numbers[7] = 1e6  # the labels that its interval is based on; more than were learned
     with pytest.raises(ValueError, match="the ticket's numbers are out of range"):
         dl.Ticket(asked.x, asked.model, numbers)

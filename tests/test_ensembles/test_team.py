@@ -29,7 +29,7 @@ def all_predictions(X, y, delay=0):
     for t in range(len(y)):
         waiting.append(model.ask(X[t], delay=delay))
         predictions.append(waiting[-1].prediction)
-        variances.append(waiting[-1].numbers[3])
+        variances.append(waiting[-1].numbers[5])
         if model._core is not None:
             predicted[t] = model._core.said(X[t], delay)
         if t >= delay:

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from driftline._core import Guard, Level, Outputs, Status
+from driftline._core import Guard, Level, Limits, Outputs, Status
 from driftline.base import slow_path
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
@@ -47,7 +47,12 @@ class Composite:
         features: number of features of a row.
         intercept: whether the last weight is that of the constant feature.
         dtype: of the weights.
+
+    Attributes:
+        limits: the range of the label.
     """
+
+    limits = Limits(None, None)
 
     def __init__(
         self, members: list[Learner], above: Sequence[tuple[Learner, int]], features: int, intercept: bool, dtype: str
@@ -191,17 +196,22 @@ class Composite:
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
         with self.guard.change():
-            return self.learn_row(x, y, weight)
+            return self.learn_row(x, y, weight) if self._may_be_label(y) else Status.UNREAD
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
         with self.guard.change():
-            status = self.learn_ticket(ticket, y, weight) if self.takes(ticket) else Status.UNREAD
+            known = self.takes(ticket) and self._may_be_label(y)
+            status = self.learn_ticket(ticket, y, weight) if known else Status.UNREAD
             if status is Status.DONE:
                 ticket.told = True
             return status
 
     # Shared by subclasses.
+
+    def _may_be_label(self, y: Any) -> bool:
+        """False for a number outside the limits, which Python refuses."""
+        return not isinstance(y, float) or y != y or self.limits.contain(y)
 
     def marked(self, learner: Learner) -> Any:
         """The core of one of the learners, marked to give and take tickets of this model."""

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from driftline._core import Limits
 from driftline.base.batch import numbered
 from driftline.errors import warn
 from driftline.tables import inputs
@@ -16,6 +17,7 @@ from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
 
+_UNLIMITED = Limits(None, None)
 LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # float64, for exact comparisons
 
 
@@ -29,6 +31,7 @@ class Door:
         names: feature names, if there are any.
         dtype: values must be in its range.
         missing: the learner's parameter of this name; None for models that have none.
+        limits: the range of the label.
     """
 
     owner: str
@@ -36,6 +39,7 @@ class Door:
     names: list[Name] | None
     dtype: str = "float64"
     missing: Missing | None = None
+    limits: Limits = _UNLIMITED
 
     # One row.
 
@@ -141,11 +145,27 @@ class Door:
             f"{where}: y is {inputs.spell(value)}{place}{which}{self._beyond(value)}{self._remedy(value, True)}"
         )
 
+    def refuse_outside(self, labels: Array, where: str, start: int | None = 0) -> None:
+        """Raises ValueError for the first label outside the limits; ``start`` is the first row's number, if it has one."""
+        if not self.limits.exist:
+            return
+        outside = (labels < self.limits.low) | (labels > self.limits.high)
+        outside &= np.abs(labels) <= self.largest  # others are bad, or missing
+        if outside.any():
+            row, *output = (int(place) for place in np.argwhere(outside)[0])
+            value = float(labels[row, *output])
+            end = f"below low={self.limits.low:g}" if value < self.limits.low else f"above high={self.limits.high:g}"
+            which = f", output {output[0]}" if output and labels.shape[1] > 1 else ""
+            place = numbered(None if start is None else start + row, " in ")
+            raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}, {end}")
+
     def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
         """Raises ValueError that names the bad value in a row or its label."""
         self.refuse_bad(x, where, names, "x" if row is None else "X", numbered(row, after=", "))
         if y is not None and not self.is_whole(y):
             self.refuse_bad_label(y, where, numbered(row, " in "))
+        if y is not None:
+            self.refuse_outside(np.atleast_1d(y)[None], where, row)
         raise ValueError(f"{where}: {numbered(row) or 'the row'} cannot be read")
 
     def refuse_value(self, value: float, where: str, what: str, place: str) -> NoReturn:

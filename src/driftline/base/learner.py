@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 
 from driftline import extensions
-from driftline._core import Outputs, SparseRows, Status
+from driftline._core import Limits, Outputs, SparseRows, Status
 from driftline.base import encoding, levels, params, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
@@ -17,7 +17,7 @@ from driftline.base.door import LARGEST, Door
 from driftline.base.encoded_run import EncodedRun
 from driftline.base.model import Model
 from driftline.base.native import Core, NativeCore
-from driftline.base.rules import Rule, choice, whole
+from driftline.base.rules import Rule, choice, number, whole
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_of
 from driftline.errors import ModelFileError, not_fitted
@@ -45,13 +45,18 @@ class Learner(Model, Saved):
             running "mean" of the column, its "last" value, or "zero", and add a feature that marks such rows; infinity then
             raises an error. One word, or a mapping from columns to words, with "" for all others. A row without a label is
             predicted and skipped, unless the word is "raise".
+        low: the least possible label; predictions and intervals are clipped to it, and a smaller label is an error. None if
+            there is none.
+        high: the largest possible label, likewise.
     """
 
     intercept: bool = params.boolean(default=True)
     dtype: str = params.choice(default="float64", options=("float64", "float32"))
     missing: Missing = params.checked(default=missing.RAISE, rule=_MISSING)
+    low: float | None = params.checked(default=None, rule=number(), optional=True)
+    high: float | None = params.checked(default=None, rule=number(), optional=True)
 
-    _quiet = ("intercept", "dtype", "missing")
+    _quiet = ("intercept", "dtype", "missing", "low", "high")
     _is_base = True
     _estimator_type: ClassVar[str] = "regressor"
     _sum_names: ClassVar[tuple[str, ...]] = ()
@@ -379,7 +384,23 @@ class Learner(Model, Saved):
     @property
     def _door(self) -> Door:
         features = None if self._core is None else self._core.features
-        return Door(type(self).__name__, features, self._names, self.dtype, self.missing)
+        return Door(type(self).__name__, features, self._names, self.dtype, self.missing, self._limits)
+
+    @property
+    def _limits(self) -> Limits:
+        """The range of the label."""
+        return Limits(self.low, self.high)
+
+    def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
+        """Raises ValueError for the first label out of range; ``start`` is the number of the first row, if it has one."""
+        self._door.refuse_outside(labels, where, start)
+
+    def _check_label(self, y: Any, where: str, row: int | None = None) -> None:
+        """The same for the label, or the labels, of a row."""
+        self._check_labels(np.atleast_1d(y)[None], where, row)
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        refuse_empty(type(self).__name__, values["low"], values["high"])
 
     @property
     def _leaves_out(self) -> bool:
@@ -577,6 +598,12 @@ class Learner(Model, Saved):
 
     def _repr_html_(self) -> str:
         return str(extensions.load("report")[0].learner_html(self))
+
+
+def refuse_empty(owner: str, low: float | None, high: float | None) -> None:
+    """Raises ValueError unless the range of the label has more than one value."""
+    if low is not None and high is not None and not low < high:
+        raise ValueError(f"{owner}: low must be less than high, got low={low!r} and high={high!r}")
 
 
 def of_record(record: Record) -> Learner:

@@ -33,24 +33,21 @@ class MetaLearner(Nested):
     _is_base = True
     _core: Composite | None = params.state(None)
 
-    def _top_learners(self) -> list[Learner]:
-        """The base learners that see the other learners' predictions."""
-        return []
-
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _copies_of_the_top(self) -> list[Learner]:
-        """Copies of the top learners, with the members' dtype and ``missing``, and an intercept only if wanted."""
+        """Copies of the top learners, with the members' options, and an intercept only if wanted."""
+        common = {"dtype": self.dtype, "missing": self._missing_within, "low": self.low, "high": self.high}
         return [
-            learner.clone(
-                {"dtype": self.dtype, "missing": self._missing_within, "intercept": self.intercept and learner.intercept}
-            )
-            for learner in self._top_learners()
+            learner.clone({**common, "intercept": self.intercept and learner.intercept}) for learner in self._top_learners()
         ]
 
     def _make_core(self, width: int) -> Composite:
-        return self._compose(self._copies(self._base_learners()), self._copies_of_the_top(), width - bool(self.intercept))
+        members, above = self._copies(self._base_learners()), self._copies_of_the_top()
+        core = self._compose(members, above, width - bool(self.intercept))
+        core.limits = self._limits
+        return core
 
     def _core_for(self, state: dict[str, Array]) -> Composite:
         most = sum(np.size(array) for array in state.values()) + _SPARE
@@ -66,6 +63,8 @@ class MetaLearner(Nested):
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         core: Composite = self._require_core("run")
+        if batch.y is not None:
+            self._check_labels(batch.y, batch.where, batch.start)
         with core.guard.claim():
             return core.replay(batch, out)
 
@@ -92,4 +91,6 @@ class MetaLearner(Nested):
         now = self.get_params(deep=False)
         if any(now[name] != before[name] for name in ("intercept", "dtype")):
             raise ValueError
-        self._require_core("set_params").adopt_params(self._copies(self._base_learners()), self._copies_of_the_top())
+        core: Composite = self._require_core("set_params")
+        core.adopt_params(self._copies(self._base_learners()), self._copies_of_the_top())
+        core.limits = self._limits

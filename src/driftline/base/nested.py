@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from driftline.base import params
@@ -9,7 +10,8 @@ from driftline.base.learner import Learner
 from driftline.tables import missing
 from driftline.tables.missing import SKIP, Missing
 
-_OPTIONS = ("intercept", "dtype", "missing")
+_OPTIONS = ("intercept", "dtype", "missing", "low", "high")
+_LIMITS: dict[str, Callable[[list[float]], float]] = {"low": max, "high": min}
 
 
 class _Inherited(params.Param):
@@ -40,11 +42,15 @@ class Nested(Learner):
         intercept: for every learner within; None keeps each learner's own.
         dtype: for every learner within; None keeps theirs, which must then be equal.
         missing: for every learner within; None keeps theirs, which must then be equal.
+        low: for every learner within, and for their common predictions; None for the largest ``low`` of a learner within.
+        high: likewise; None for the smallest ``high`` of a learner within.
     """
 
     intercept: bool = _inherited("intercept")
     dtype: str = _inherited("dtype")
     missing: str = _inherited("missing")
+    low: float | None = _inherited("low")
+    high: float | None = _inherited("high")
 
     _is_base = True
 
@@ -60,11 +66,19 @@ class Nested(Learner):
         return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))
 
     def _of_the_learners(self, name: str) -> Any:
+        if name in _LIMITS:
+            return _narrowest(name, [*self._base_learners(), *self._top_learners()])
         values = [getattr(learner, name) for learner in self._base_learners()]
         return any(values) if name == "intercept" else values[0]
 
+    def _top_learners(self) -> list[Learner]:
+        """The learners that see the other learners' predictions."""
+        return []
+
     def _check_relations(self, values: dict[str, Any]) -> None:
         learners = self._base_learners_in(values)
+        limits = {name: _narrowest(name, learners) if values[name] is None else values[name] for name in _LIMITS}
+        super()._check_relations({**values, **limits})
         for name in ("dtype", "missing"):
             found = [getattr(learner, name) for learner in learners]
             others = [each for each in found if each != found[0]]
@@ -137,6 +151,12 @@ class Nested(Learner):
         if name not in self._params:
             raise ValueError(self._unknown(place))
         return name, plain.get(name, self.get_params(deep=False)[name])
+
+
+def _narrowest(name: str, learners: list[Learner]) -> float | None:
+    """The limit that holds for the labels of all learners."""
+    values = [value for learner in learners if (value := getattr(learner, name)) is not None]
+    return _LIMITS[name](values) if values else None
 
 
 def _learners_in(name: str, value: Any) -> list[tuple[str, Any]]:

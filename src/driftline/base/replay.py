@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline._core import Level, Outputs, heed_interrupt
+from driftline._core import Level, Limits, Outputs, heed_interrupt
 from driftline.base import encoding, levels
 from driftline.base.batch import Batch
 from driftline.base.rules import COUNT
@@ -52,11 +52,11 @@ def room(learner: Learner, rows: int) -> Array:
     return np.empty(rows if learner._outputs is None else (rows, learner._outputs))
 
 
-def write_start(out: Outputs) -> None:
-    """Writes the predictions of a learner that has no core yet: 0, with infinite intervals."""
-    out.predictions[:] = 0.0
+def write_start(out: Outputs, limits: Limits) -> None:
+    """Writes the predictions of a learner that has no core yet: 0, or the limit closest to it, with unbounded intervals."""
+    out.predictions[:] = limits.hold(0.0)
     if out.lower is not None:
-        out.lower[:], out.upper[:] = -np.inf, np.inf
+        out.lower[:], out.upper[:] = limits.low, limits.high
 
 
 def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:

@@ -35,7 +35,7 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
         learner._door.refuse_bad(row, where)
     if learner._core is None:
         if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
-            replay.write_start(out)
+            replay.write_start(out, learner._limits)
             return
         outputs, learner = learner._outputs, learner.clone()
         learner._outputs = outputs
@@ -182,6 +182,7 @@ def _checked_row(
     weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
+    learner._check_label(label, where, number)
     whole = not dense or bool(np.all(np.abs(row) <= largest))
     if not whole or not np.all(np.abs(label) <= largest):
         if learner.missing == "skip" or (missing.by_column(learner.missing) and _is_left_out(learner, whole, label)):

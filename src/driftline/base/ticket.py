@@ -27,7 +27,7 @@ from driftline.tables.kinds import CLOCK, DATE, TIMESTAMP
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
 
-_BOUNDS = slice(6, 22)  # the interval bounds among a ticket's numbers, one for each level
+_BOUNDS = slice(8, 24)  # the interval bounds among a ticket's numbers, one for each level
 _MOST_BOUND = 1e300  # keeps a model's own bounds finite
 
 

@@ -174,6 +174,7 @@ class Forecaster(model_file.Saved):
         if self._learner.missing == "raise" and not whole.all():
             bad = int(whole.argmin())
             door.refuse_row(rows[bad], y[bad], where, None if start is None else start + bad, names)
+        self._learner._check_labels(y, where, start)
         past = self._past if self._rows else np.empty((0, rows.shape[1]))
         everything = np.concatenate([past, np.where(np.abs(rows) <= door.largest, rows, np.nan)])
         run = self._steps_over(Numbers(self._known, everything, len(past), names, where), y, level, where, start)

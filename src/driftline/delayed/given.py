@@ -144,6 +144,7 @@ def refuse(learner: Learner, table: RowBlock, y: Array, where: str, start: int |
     if bad.any() and not missing.skips_labels(learner.missing):
         row = int(bad.argmax())
         learner._door.refuse_bad_label(y[row], where, "" if start is None else f" in row {start + row}")
+    learner._check_labels(y, where, start)
 
 
 def next_rows(

@@ -250,6 +250,7 @@ def _plain_label(learner: Learner, y: Any, where: str) -> Any:
     label = replay.as_label(learner, y, where)
     if learner.missing == "raise" and not learner._door.is_whole(label):
         learner._door.refuse_bad_label(label, where)
+    learner._check_label(label, where)
     return label.tolist() if isinstance(label, np.ndarray) else label
 
 

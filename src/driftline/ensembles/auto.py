@@ -25,6 +25,9 @@ _NONE = np.empty(0)
 class AutoCore(NativeCore, Protocol):
     """Auto's core."""
 
+    def set_limits(self, limits: _core.Limits) -> None:
+        """Sets the range of the label, from the next row on."""
+
     def memory(self) -> Array:
         """The memory in rows, and the variance of a weight's step per row."""
 
@@ -80,10 +83,25 @@ class Auto(Learner, init=False):
     _with_experts: ClassVar[type[Auto]]  # set by own_experts.py
 
     @overload
-    def __new__(cls, *, intercept: bool = ..., dtype: str = ..., missing: str = ...) -> Auto: ...
+    def __new__(
+        cls,
+        *,
+        intercept: bool = ...,
+        dtype: str = ...,
+        missing: str = ...,
+        low: float | None = ...,
+        high: float | None = ...,
+    ) -> Auto: ...
     @overload
     def __new__(
-        cls, *, experts: Sequence[Learner], intercept: bool = ..., dtype: str = ..., missing: str = ...
+        cls,
+        *,
+        experts: Sequence[Learner],
+        intercept: bool = ...,
+        dtype: str = ...,
+        missing: str = ...,
+        low: float | None = ...,
+        high: float | None = ...,
     ) -> AutoWithExperts: ...
     def __new__(cls, *_: Any, **options: Any) -> Any:
         """If ``experts`` is given, an Auto that has the user's own learners among its experts."""
@@ -102,7 +120,11 @@ class Auto(Learner, init=False):
 
     def _make_core(self, width: int) -> AutoCore:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
-        return kind(width, bool(self.intercept))
+        return kind(width, bool(self.intercept), self._limits)
+
+    def _refresh(self, before: dict[str, Any]) -> None:
+        super()._refresh(before)
+        self._require_core("set_params").set_limits(self._limits)
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:

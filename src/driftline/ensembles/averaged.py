@@ -131,7 +131,11 @@ class _Averaged(ByErrors):
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
         row = self._row(x)
-        return None if row is None else float(_products(row, self._mean())[0])
+        return None if row is None else self._predicted(row)
+
+    def _predicted(self, row: Array) -> float:
+        prediction: float = self.limits.hold(float(_products(row, self._mean())[0]))
+        return prediction
 
     def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The learner comes first, because nothing after it can fail."""
@@ -139,7 +143,7 @@ class _Averaged(ByErrors):
         if row is None:
             return Status.UNREAD
         member = self.members[0]
-        used, error = member._weights, error_of(y, float(_products(row, self._mean())[0]))
+        used, error = member._weights, error_of(y, self._predicted(row))
         status = self.learn_each([(member, x, y), (self.above[0], np.zeros(1), error)], weight)
         return self._add(used, status)
 

@@ -28,7 +28,7 @@ def error_of(y: float, prediction: float) -> Any:
 
 
 class ByErrors(Composite):
-    """A composite whose first learner above is a copy of ``ERRORS``."""
+    """A composite whose first learner above is a copy of ``ERRORS``. It clips its own predictions to the limits."""
 
     @exclusive
     def sums(self) -> dict[str, float]:
@@ -51,7 +51,11 @@ class ByErrors(Composite):
         if prediction is None:
             return None
         lower, upper = core_of(self.above[0]).predict_interval(np.zeros(1), level)
-        return prediction + lower, prediction + upper
+        return self.limits.hold(prediction + lower), self.limits.hold(prediction + upper)
+
+    def held(self, predictions: Any) -> Any:
+        """Predictions within the limits."""
+        return np.clip(predictions, self.limits.low, self.limits.high)
 
     def asked(
         self, x: Any, prediction: float, parts: Sequence[Ticket], delay: int | None, kind: type[Any], *more: Ticket
@@ -59,12 +63,13 @@ class ByErrors(Composite):
         """A ticket with this prediction. Its parts are those given, a ticket for the errors, and then ``more``."""
         errors = self.marked(self.above[0]).ask(np.zeros(1), delay, kind)
         numbers = errors.numbers
-        numbers[0] = prediction
+        numbers[0], numbers[3:5] = self.limits.hold(prediction), (self.limits.low, self.limits.high)
         return kind(copy_of(x), self.mark, numbers, None, [*parts, errors, *more])
 
     def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
         """Records the errors of the learned rows, if there are labels, and writes the intervals."""
         errors = core_of(self.above[0])
+        out.predictions[:] = self.held(out.predictions)
         if y is None:
             lower, upper = errors.predict_interval(np.zeros(1), out.level) if out.lower is not None else (None, None)
         else:
@@ -73,4 +78,4 @@ class ByErrors(Composite):
             missed = np.where(learned, y - out.predictions, np.nan)
             errors.run(np.zeros((len(y), 1)), np.ascontiguousarray(clipped(missed)), weight, True, own, 0)
         if out.lower is not None:
-            out.lower[:], out.upper[:] = out.predictions + lower, out.predictions + upper
+            out.lower[:], out.upper[:] = self.held(out.predictions + lower), self.held(out.predictions + upper)

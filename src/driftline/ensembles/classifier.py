@@ -66,6 +66,13 @@ class Classifier(MetaLearner):
     _met: Labels | None = params.state(None)  # created on first use
     _incoming: Any = params.state(None)  # the label of the row being learned, or of the last one
 
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
+        within = self._base_learners_in(values)
+        for name in ("low", "high"):
+            if any(value is not None for value in (values[name], *(getattr(learner, name) for learner in within))):
+                raise ValueError(f"{type(self).__name__}: {name} must be None: classes have no range")
+
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
 

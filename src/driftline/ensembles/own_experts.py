@@ -161,7 +161,7 @@ class _Experts(ByErrors):
     def predict(self, x: Any) -> Any:
         """The prediction, or None if Python must read the row."""
         predicted = self._ask(x)
-        return None if predicted is None else float(self._make(predicted)[-1])
+        return None if predicted is None else self.limits.hold(float(self._make(predicted)[-1]))
 
     def _make(self, predicted: Array) -> Array:
         """Combines the members' predictions: the blends, the final mixture's layers, and the prediction."""

@@ -160,7 +160,7 @@ class _Refit(ByErrors):
     def _predict(self, x: Any, row: Array, delay: int) -> tuple[float, Array]:
         lagged = self.fits.lagged(delay, self.fits.labels)
         first = np.clip([core_of(self.members[0]).predict(x)], *self.fits.ranges(_NONE))
-        return float(self._estimated(row[None], lagged[None], first)[0]), lagged
+        return self.limits.hold(float(self._estimated(row[None], lagged[None], first)[0])), lagged
 
     @exclusive
     def predict(self, x: Any) -> Any:

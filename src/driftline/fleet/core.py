@@ -55,8 +55,8 @@ def make_core(learner: Learner, n: int, width: int, alarms: bool, intervals: boo
         learner._see_first_row(np.zeros(width))
         policy = learner._policy()
         schedules = SharedSchedules(policy, type(learner).__name__)
-        core = _SECOND[learner.dtype](n, width, bool(learner.intercept), policy.native(), *keeps)
+        core = _SECOND[learner.dtype](n, width, bool(learner.intercept), policy.native(learner._limits), *keeps)
         schedules.start(core)
         return core, schedules
     assert isinstance(learner, Descending)
-    return _FIRST[learner.dtype](n, width, bool(learner.intercept), learner._policy(), *keeps), None
+    return _FIRST[learner.dtype](n, width, bool(learner.intercept), learner._native_policy(), *keeps), None

@@ -117,6 +117,8 @@ class Packed:
             if bad >= 0:
                 label = None if rows.labels is None else rows.labels[bad]
                 self._door.refuse_row(block[bad], label, rows.where, None if rows.one else bad, rows.block.names)
+        if rows.labels is not None:
+            self.learner._check_labels(rows.labels, rows.where, None if rows.one else 0)
         return block
 
     # The verbs.

@@ -164,6 +164,8 @@ class Separate:
         """Predicts, then learns; passes ``accept`` the number of rows learned."""
         if rows.level is not None:
             levels.as_level(rows.level, rows.where)
+        if not rows.one and self.learner._estimator_type == "regressor":
+            self.learner._check_labels(inputs.as_numbers(rows.labels, rows.where, "y", 0), rows.where)
         part = None if rows.one else self._parts(rows)
         fresh: dict[int, KeyedModel] = {}
         found = []

@@ -172,7 +172,7 @@ class Kernel(Nested):
         return kind(features, width, self._native(self._working()._policy()), self._options(), function)
 
     def _native(self, policy: Policy) -> NativePolicy:
-        return replace(policy, growth_limit=_GROWTH_LIMIT if policy.winds_up else 0.0).native()
+        return replace(policy, growth_limit=_GROWTH_LIMIT if policy.winds_up else 0.0).native(self._limits)
 
     def _supply(self, core: KernelCore, ahead: int) -> None:
         """Supplies the schedules' next values; while gamma is estimated, all thresholds that relearning may need."""

@@ -39,8 +39,11 @@ class FirstOrderCore(NativeCore, Protocol):
     def set_policy(self, policy: FirstOrderPolicy) -> None:
         """Changes the policy from the next row on."""
 
-    def descend(self, x: Any, y: float, prediction: float, slope: float) -> Status:
-        """Learns a row, given the slope of the loss at the prediction."""
+    def margin(self, x: Any) -> float | None:
+        """w.x, which limits do not clip, or None if Python must read the row."""
+
+    def descend(self, x: Any, y: float, margin: float, slope: float) -> Status:
+        """Learns a row, given the slope of the loss at w.x."""
 
 
 class Descending(TakesSparse):
@@ -52,6 +55,11 @@ class Descending(TakesSparse):
 
     def _policy(self) -> FirstOrderPolicy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
+
+    def _native_policy(self) -> FirstOrderPolicy:
+        policy = self._policy()
+        policy.labels = self._limits
+        return policy
 
     def _custom_loss(self) -> losses.Loss | None:
         """The loss, if it is implemented in Python; else None."""
@@ -68,13 +76,13 @@ class Descending(TakesSparse):
 
     def _make_core(self, width: int) -> FirstOrderCore:
         kind = _core.FirstOrder64 if self.dtype == "float64" else _core.FirstOrder32
-        return kind(width, bool(self.intercept), self._policy())
+        return kind(width, bool(self.intercept), self._native_policy())
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
         if self.get_params(deep=False).get("norm") is not before.get("norm"):
             raise ValueError
-        self._require_core("set_params").set_policy(self._policy())
+        self._require_core("set_params").set_policy(self._native_policy())
 
     def _serve(self, status: Status, batch: Batch) -> None:
         if status is not Status.DIVERGED:
@@ -100,26 +108,27 @@ class Descending(TakesSparse):
         loss = self._custom_loss()
         if loss is None or batch.y is None:
             return super()._replay_block(batch, out)
-        core, skipped = self._require_core("run"), 0
+        core, skipped, limits = self._require_core("run"), 0, self._limits
         for t in range(len(batch)):
             row = batch.x[t : t + 1] if isinstance(batch.x, _core.SparseRows) else batch.x[t]
-            prediction, label = core.predict(row), float(batch.y[t])
-            whole = prediction is not None and abs(label) <= self._largest
+            margin, label = core.margin(row), float(batch.y[t])
+            self._check_label(label, batch.where, batch.number(t))
+            whole = margin is not None and abs(label) <= self._largest
             if not whole and self.missing == "raise":
                 self._door.refuse_row(batch.x[t], label, batch.where, batch.number(t), batch.names)
             skipped += not whole
-            out.predictions[t] = np.nan if prediction is None else prediction
+            out.predictions[t] = np.nan if margin is None else limits.hold(margin)
             if out.lower is not None:
                 ends = core.predict_interval(row, out.level)
                 out.lower[t], out.upper[t] = (np.nan, np.nan) if ends is None else ends
             weight = 1.0 if batch.weight is None else float(batch.weight[t])
-            if whole and weight:
+            if whole and weight and margin is not None:
                 with self._guard.closure():
-                    slope = weight * float(loss.gradient(label, prediction))
+                    slope = weight * float(loss.gradient(label, margin))
                 if not math.isfinite(slope):
                     at = numbered(batch.number(t), " at ")
                     raise RowRefusedError(f"{batch.where}: {loss!r} gave the gradient {slope}{at}")
-                if core.descend(row, label, prediction, slope) is not Status.DONE:
+                if core.descend(row, label, margin, slope) is not Status.DONE:
                     self._refuse_divergence(batch.x[t], batch.where, batch.number(t))
             if out.weights is not None and (t + 1) % out.every == 0:
                 out.weights[(t + 1) // out.every - 1] = core.weights()

@@ -53,6 +53,7 @@ class LASER(Recursive):
         return cls(drift_cost=cost, **parameters)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
         if not values["ridge"] < values["drift_cost"]:
             raise ValueError(
                 f"LASER: ridge must be less than drift_cost, got ridge={values['ridge']!r} and "

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from driftline import _core
-from driftline._core import Reset, Time
+from driftline._core import Limits, Reset, Time
 from driftline.base.rules import BOOLEAN, POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
 from driftline.storage.codec import storable
 from driftline.tables.inputs import Array
@@ -169,8 +169,9 @@ class Policy:
         schedules += [self.reset.schedule] if isinstance(self.reset, Below) else []
         return [schedule for schedule in schedules if callable(schedule)]
 
-    def native(self) -> _core.Policy:
-        """The policy as the core's type."""
+    def native(self, labels: Limits) -> _core.Policy:
+        """The policy as the core's type, for labels of a range."""
+        clip = math.inf if self.clip is None else float(self.clip)
         time, amount, keep_prior = Time.NONE, 1.0, False
         if isinstance(self.time, Divide):
             time, amount, keep_prior = Time.DIVIDE, self.time.constant or 1.0, self.time.keep_prior
@@ -184,7 +185,8 @@ class Policy:
             noise=1.0 if self.noise is None else float(self.noise),
             complement=self.noise is None,
             shrink=self.shrink,
-            clip=0.0 if self.clip is None else float(self.clip),
+            labels=labels,
+            predictions=Limits(max(labels.low, -clip), min(labels.high, clip)),
             reset=Reset.NEVER if self.reset is None else Reset.EVERY if every else Reset.BELOW,
             period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),

@@ -38,6 +38,15 @@ class Recursive(Learner):
     _core: SecondOrderCore | None = params.state(None)
     _known_policy: tuple[Any, Policy | None] = params.state((None, None))
 
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
+        low, high, clip = values["low"], values["high"], values.get("clip")
+        if clip is not None and ((low is not None and low > clip) or (high is not None and high < -clip)):
+            raise ValueError(
+                f"{type(self).__name__}: [-clip, clip] must overlap [low, high], got clip={clip!r}, low={low!r} and "
+                f"high={high!r}"
+            )
+
     def _policy(self) -> Policy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
@@ -68,10 +77,10 @@ class Recursive(Learner):
         double = self.dtype == "float64"
         core: SecondOrderCore
         if self._outputs is None:
-            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy.native())
+            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy.native(self._limits))
         else:
             kind = _core.MultiOutput64 if double else _core.MultiOutput32
-            core = kind(width, self._outputs, intercept, policy.native())
+            core = kind(width, self._outputs, intercept, policy.native(self._limits))
         if policy.is_scheduled:
             schedules.supply(core, policy, type(self).__name__, 1, self._guard)
         return core
@@ -94,7 +103,7 @@ class Recursive(Learner):
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
-        self._require_core("set_params").set_policy(self._changed_policy(before).native())
+        self._require_core("set_params").set_policy(self._changed_policy(before).native(self._limits))
 
     def _changed_policy(self, before: dict[str, Any]) -> Policy:
         """The policy for the current parameters. Raises ValueError if a schedule would have to change."""
@@ -147,7 +156,8 @@ class Recursive(Learner):
     @property
     def _may_run_away(self) -> bool:  # type: ignore[override]
         policy = self._current_policy()
-        return not policy.shrink and policy.clip is None and policy.radius is None
+        bounded = self.low is not None and self.high is not None
+        return not (policy.shrink or bounded) and policy.clip is None and policy.radius is None
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
         rows, span = memory.T

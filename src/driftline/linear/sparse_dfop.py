@@ -109,7 +109,7 @@ class SparseDFOP(TakesSparse, Recursive):
 
     def _new_core(self) -> ProjectedCore:
         kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
-        return kind(_FILLINGS[self.matrix], self.dim, self.seed, bool(self.intercept), self._policy().native())
+        return kind(_FILLINGS[self.matrix], self.dim, self.seed, bool(self.intercept), self._policy().native(self._limits))
 
     def _make_core(self, width: int) -> ProjectedCore:
         core = self._new_core()

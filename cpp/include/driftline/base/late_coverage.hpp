@@ -53,6 +53,7 @@ struct IntervalBasis {
     double variance = 1;            // of the label, from the model; a score is a squared error divided by it
     double largest_loss = 0;        // largest squared error so far
     Index labels = 0;               // labels known so far
+    Limits limits;                  // of the label
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -77,7 +78,8 @@ DRIFTLINE_INLINE Doubles shares_aimed_at(Index k, Few<float> urgent_debt) {
     const Doubles debt = __builtin_convertvector(urgent_debt, Doubles);
     return smaller(larger(wide(shares.outside + k) - repaid * debt, wide(shares.least + k)), wide(shares.most + k));
 }
-DRIFTLINE_INLINE void base_interval(Coverage& c, double variance, double largest_loss, IntervalBasis& out) {
+DRIFTLINE_INLINE void base_interval(Coverage& c, const Limits& limits, double variance, double largest_loss,
+                                    IntervalBasis& out) {
     catch_up(c);
     double below = 0;
     for (Index k = 0; k < level_count; ++k)
@@ -88,6 +90,7 @@ DRIFTLINE_INLINE void base_interval(Coverage& c, double variance, double largest
     out.variance = variance;
     out.largest_loss = at_least(largest_loss, c.largest_loss);
     out.labels = c.noted;
+    out.limits = limits;
 }
 // Half the width of the interval, at most ten times the largest error so far.
 inline double half_width(const IntervalBasis& basis, const Level& level) {

@@ -20,6 +20,15 @@ DRIFTLINE_INLINE double saturate(double value, double most) {
     return value > most ? most : value < -most ? -most : value == value ? value : 0.0;
 }
 
+// The limits of a label, given by the user: predictions and intervals stay inside.
+struct Limits {
+    double low = -HUGE_VAL, high = HUGE_VAL;
+    DRIFTLINE_INLINE bool contain(double value) const { return value >= low && value <= high; }
+    DRIFTLINE_INLINE double hold(double value) const { return value < low ? low : value > high ? high : value; }
+    bool exist() const { return low > -HUGE_VAL || high < HUGE_VAL; }
+    bool operator==(const Limits&) const = default;
+};
+
 // Clips weights that left the range of T.
 template <class T> DRIFTLINE_ONCE void hold_in_range(T* w, Index d) {
     for (Index j = 0; j < d; ++j)

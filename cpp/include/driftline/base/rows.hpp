@@ -25,6 +25,7 @@ struct Batch {
     const double* y = nullptr;      // null: only predict
     const double* weight = nullptr; // null: all ones; a row of weight 0 is only predicted
     bool skip = false;              // skip and count rows with a bad value; else the first of them ends the replay
+    Limits labels;                  // the first label outside ends the replay
 };
 
 // Where a replay writes; null for outputs that are not wanted.
@@ -139,9 +140,10 @@ enum class RowAction { learn, predict, pass, refuse };
 template <class T> DRIFTLINE_INLINE RowAction row_action(const Batch& batch, Index t, bool whole) {
     if (!batch.y)
         return whole ? RowAction::predict : batch.skip ? RowAction::pass : RowAction::refuse;
-    if (whole && std::fabs(batch.y[t]) <= type_max<T>) [[likely]]
+    const bool labelled = std::fabs(batch.y[t]) <= type_max<T>, inside = batch.labels.contain(batch.y[t]);
+    if (whole && labelled && inside) [[likely]]
         return weight_of(batch, t) != 0 ? RowAction::learn : RowAction::predict;
-    return !batch.skip ? RowAction::refuse : whole ? RowAction::predict : RowAction::pass;
+    return !batch.skip || (labelled && !inside) ? RowAction::refuse : whole ? RowAction::predict : RowAction::pass;
 }
 // |x|^2, which every step needs, shows that x is finite; x is checked only if the square overflowed.
 template <class T> DRIFTLINE_INLINE RowAction row_action(const Batch& batch, Index t, const T* x, Index size, double norm2) {
@@ -158,16 +160,17 @@ inline void write_ends(const IntervalBasis& made, const Level& level, double pre
         lower = upper = half;
         return;
     }
-    lower = half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL;
-    upper = half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL;
+    lower = made.limits.hold(half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL);
+    upper = made.limits.hold(half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL);
 }
 // Writes the interval of row t around its prediction, for a label of the given variance; or what the interval is based on.
-inline void write_interval(const Outputs& out, Index t, Coverage& coverage, double variance, double largest_loss) {
+inline void write_interval(const Outputs& out, Index t, Coverage& coverage, const Limits& limits, double variance,
+                           double largest_loss) {
     if (out.interval_basis) {
-        base_interval(coverage, variance, largest_loss, *out.interval_basis);
+        base_interval(coverage, limits, variance, largest_loss, *out.interval_basis);
     } else {
         IntervalBasis basis; // what the level does not need of it is not computed
-        base_interval(coverage, variance, largest_loss, basis);
+        base_interval(coverage, limits, variance, largest_loss, basis);
         write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
     }
 }

@@ -15,9 +15,10 @@ namespace driftline {
 
 template <class T> class AutoModel {
   public:
-    AutoModel(Index features, Index born, bool intercept)
+    AutoModel(Index features, Index born, bool intercept, const Limits& labels)
         : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
-          team_(features, born), jump_detectors_(kinds_.size()), predictions_(kinds_.size() + experts_without_model) {
+          team_(features, born, labels), jump_detectors_(kinds_.size()),
+          predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.view), false, kind.policy()));
         for (auto& model : models_)
@@ -30,6 +31,8 @@ template <class T> class AutoModel {
     Index experts() const { return static_cast<Index>(kinds_.size()) + experts_without_model; }
     const std::vector<ExpertKind>& kinds() const { return kinds_; }
     Index features() const { return inputs.features(); }
+    const Limits& labels() const { return team_.labels(); }
+    void set_labels(const Limits& labels) { team_.set_labels(labels); }
 
     // Predicts a row whose label comes `delay` rows late.
     double predict(const double* x, Index delay) {
@@ -49,7 +52,7 @@ template <class T> class AutoModel {
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             if (kinds_[k].view == FeatureView::raw || kinds_[k].view == FeatureView::standard)
                 chosen.push_back(static_cast<Index>(k));
-        return saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX);
+        return labels().hold(saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX));
     }
     // Like predict, and writes to `record` what learning the label will need.
     double ask(const double* x, Index delay, std::vector<double>& record) {

@@ -101,7 +101,7 @@ template <class T> class AutoReplay {
     void show(const Outputs& out, Index t, double prediction, double variance) {
         out.predictions[t] = prediction;
         if (out.lower)
-            write_interval(out, t, m_.coverage, variance, m_.sums.largest_loss);
+            write_interval(out, t, m_.coverage, m_.labels(), variance, m_.sums.largest_loss);
     }
     void replay_row(const Batch& batch, Outputs& out, RowAction action, const double* x) {
         const Index t = out.done++;

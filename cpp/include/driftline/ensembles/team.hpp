@@ -19,15 +19,18 @@ class Team {
     static constexpr Index head_size = RecordLayout::head_size, usual_columns = RecordLayout::usual_columns,
                            tree_columns = RecordLayout::tree_columns, residual_columns = RecordLayout::residual_columns;
 
-    Team(Index features, Index born)
-        : features_(features), lags_(Differences::lags(born)), history_(features, std::max<Index>(lags_, 1)),
-          differences_(features, lags_), profiles_(features),
+    Team(Index features, Index born, const Limits& labels)
+        : features_(features), labels_(labels), lags_(Differences::lags(born)),
+          history_(features, std::max<Index>(lags_, 1)), differences_(features, lags_), profiles_(features),
           usual_(usual_columns, {0.998}, std::vector<double>(usual_columns)),
           trees_(tree_columns + 2 * features, {2048, 0.25, 0.2, tree_columns, 2}),
           residual_trees_(residual_columns + 2 * features, {4096, 0.5, 0.1, residual_columns, 2}),
           feature_trees_(features, {4096, 1, 0.1, 0, 1}), stack_(at(Member::cut)), final_(members), scale_(features) {
         make_room();
     }
+
+    const Limits& labels() const { return labels_; }
+    void set_labels(const Limits& labels) { labels_ = labels; }
 
     // Combines the core's prediction with the other members', and records the inputs that learning needs.
     double predict(const double* x, Index delay, double core) {
@@ -92,7 +95,7 @@ class Team {
         fields.said_by(Member::stack) = stack_.predict(said);
         fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
         scale_.predict(fields);
-        return fields.prediction();
+        return labels_.hold(fields.prediction());
     }
     // The record of the last prediction, and its length.
     const double* record() const { return record_.data(); }
@@ -177,7 +180,8 @@ class Team {
     }
     void teach_scale(const double* record, Index features_then, double y, double weight) {
         if (const RecordFields fields = view(record); fields.known() > 0)
-            scale_.learn(fields, saturate(y - fields.prediction(), DBL_MAX), weight, features_then == features_);
+            scale_.learn(fields, saturate(y - labels_.hold(fields.prediction()), DBL_MAX), weight,
+                         features_then == features_);
     }
     // `last` is the newest label known when the row was predicted. It is null if the label carries no information: for a
     // row predicted before the first label, or a value that replaces an outlier.
@@ -342,7 +346,9 @@ class Team {
         return to;
     }
 
-    Index features_, lags_;
+    Index features_;
+    Limits labels_; // predictions stay inside
+    Index lags_;
     RowHistory history_;
     RecentRange range_;
     Differences differences_;

@@ -25,6 +25,7 @@ struct FirstOrderPolicy {
     double parameter = 0; // the threshold of Huber's loss, the level of the pinball loss
     Space space = Space::free;
     double norm = 1;
+    Limits labels; // predictions stay inside
 };
 
 struct FirstOrderSums {
@@ -178,7 +179,9 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
     return Status::done;
 }
 
+// `prediction` is w.x.
 template <class T> DRIFTLINE_INLINE void count(FirstOrderState<T>& m, double y, double prediction) {
+    prediction = m.policy.labels.hold(prediction);
     const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
     note(m.coverage, loss);
     m.sums.rows += 1;
@@ -208,10 +211,10 @@ template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outp
         const RowAction action = row_action(batch, t, m.x, size, norm2);
         if (action == RowAction::refuse)
             return Status::bad_value;
-        out.predictions[t] = action == RowAction::pass ? NAN : prediction;
+        out.predictions[t] = action == RowAction::pass ? NAN : m.policy.labels.hold(prediction);
         if (out.lower) [[unlikely]]
             action == RowAction::pass ? write_no_interval(out, t)
-                                      : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
+                                      : write_interval(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
         if (action != RowAction::learn)
             out.skipped += was_skipped<T>(batch, t, action);
         else if (learn_row(m, norm2, batch.y[t], weight_of(batch, t), prediction) != Status::done)

@@ -137,10 +137,10 @@ Status replay(FirstOrderState<T>& m, EntryBuffer<T>& row, const CompressedRows& 
         double norm2, prediction = NAN;
         if (action != RowAction::pass)
             prediction = score(m, row.entries(), norm2);
-        out.predictions[t] = prediction;
+        out.predictions[t] = m.policy.labels.hold(prediction);
         if (out.lower)
             action == RowAction::pass ? write_no_interval(out, t)
-                                      : write_interval(out, t, m.coverage, 1, m.sums.largest_loss);
+                                      : write_interval(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
         if (action != RowAction::learn) {
             out.skipped += was_skipped<T>(batch, t, action);
         } else {

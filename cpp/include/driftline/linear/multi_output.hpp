@@ -45,9 +45,7 @@ template <class T> Status find_shrinkage(SecondOrderState<T>& m, double& shrink)
     shrink = 1 / (1 + s);
     return status;
 }
-inline double shown_prediction(const Policy& policy, double f, double shrink) {
-    return policy.clip > 0 ? saturate(f * shrink, policy.clip) : f * shrink;
-}
+inline double shown_prediction(const Policy& policy, double f, double shrink) { return policy.predictions.hold(f * shrink); }
 
 // Predicts the current row.
 template <class T> Status predict_outputs(SecondOrderState<T>& m, OutputWeights<T>& w, double* predictions) {
@@ -121,11 +119,14 @@ template <class T> Status replay_outputs(SecondOrderState<T>& m, OutputWeights<T
         double* predictions = out.predictions + t * outputs;
         reader.take(m.x, t);
         const bool whole = all_finite(m.x, w.stride);
-        bool labelled = y != nullptr;
-        for (Index j = 0; labelled && j < outputs; ++j)
-            labelled = std::fabs(y[j]) <= type_max<T>;
+        bool labelled = y != nullptr, inside = true;
+        for (Index j = 0; y && j < outputs; ++j) {
+            const bool known = std::fabs(y[j]) <= type_max<T>;
+            labelled &= known;
+            inside &= !known || batch.labels.contain(y[j]);
+        }
         const bool bad = !whole || (y && !labelled);
-        if (bad && !batch.skip)
+        if ((bad && !batch.skip) || !inside)
             return Status::bad_value;
         Status status = Status::done;
         const double resets = m.sums.resets;

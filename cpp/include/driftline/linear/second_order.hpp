@@ -35,7 +35,7 @@ template <class T>
 DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
     out.predictions[t] = prediction;
     if (out.lower) [[unlikely]]
-        write_interval(out, t, m.coverage, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
+        write_interval(out, t, m.coverage, m.policy.labels, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
 }
 // The squared error of the prediction shown, divided by the label's variance; rho is in the view's units.
 DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
@@ -88,7 +88,7 @@ struct Extras {
 };
 template <class T> DRIFTLINE_INLINE Extras extras_of(const SecondOrderState<T>& m, bool weighted) {
     const Policy& policy = m.policy;
-    return {policy.shrink || policy.clip > 0 || policy.turns_labels(),
+    return {policy.shrink || policy.predictions.exist() || policy.turns_labels(),
             policy.complement || policy.robustness > 0 || weighted,
             m.additive || policy.reset != Reset::none || policy.radius > 0 || policy.keep_prior};
 }
@@ -268,7 +268,7 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
         if (const Status status = predict_row(m, out.predictions[t], out.lower ? &s : nullptr); status != Status::done)
             return status;
         if (out.lower)
-            write_interval(out, t, m.coverage, label_variance(m.policy, s, 1), m.sums.largest_loss);
+            write_interval(out, t, m.coverage, m.policy.labels, label_variance(m.policy, s, 1), m.sums.largest_loss);
     }
     m.ready = false;
     out.skipped += was_skipped<T>(batch, t, action);

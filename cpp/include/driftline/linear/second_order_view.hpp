@@ -186,8 +186,7 @@ template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m,
 
 DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
     const double one = view.scale * view.scale;
-    const double value = policy.shrink ? view.f * (one / (one + view.s)) : view.f;
-    return policy.clip > 0 ? saturate(value, policy.clip) : value;
+    return policy.predictions.hold(policy.shrink ? view.f * (one / (one + view.s)) : view.f);
 }
 
 } // namespace DRIFTLINE_ISA
