@@ -45,13 +45,16 @@ class BlockMaker:
         return replace(raw, X=self._features(raw), y=labels, times=times, zone=zone)
 
     def _features(self, raw: Block) -> RowBlock:
-        order, found, begins = self.options.time if self.is_order(raw) else None, {}, {}
+        order, found, begins, whole = self.options.time if self.is_order(raw) else None, {}, {}, set()
         for name, values in zip(raw.table.schema.names, raw.table.columns, strict=True):
             if name == order or not self.options.is_feature(name):
                 continue
             found[name] = given = as_given(values, raw.kinds.get(name))
             if given.kind == kinds.NUMBER:
-                self._finite(given.values, name, raw)
+                if all_finite(given.values):
+                    whole.add(name)
+                else:
+                    self._refuse_infinite(given.values, name, raw)
             elif self.dated is None and given.kind in (kinds.DATE, kinds.TIMESTAMP):
                 self.dated = name
             known = self._kinds.get(name)
@@ -61,18 +64,17 @@ class BlockMaker:
                 self._kinds |= {name: given.kind} if given.kind and there.any() else {}
             elif given.kind not in (None, known) and {given.kind, known} != {kinds.DATE, kinds.TIMESTAMP}:
                 raise DataError(f"holds {raw.kinds[name]}, but held {known} before", column=name)
-        return of_columns(found, len(raw), self.options.categories, begins)
+        return of_columns(found, len(raw), self.options.categories, begins, frozenset(whole))
 
     def is_order(self, raw: Block) -> bool:
         """Whether the time is a plain number, which orders the rows and is not a feature."""
         return raw.kinds.get(self.options.time or "") == kinds.NUMBER
 
-    def _finite(self, values: Array, name: str, raw: Block) -> Array:
-        if not all_finite(values) and (infinite := np.isinf(values)).any():
+    def _refuse_infinite(self, values: Array, name: str, raw: Block) -> None:
+        if (infinite := np.isinf(values)).any():
             row = int(infinite.argmax())
             what = "the target" if name == self.options.target else "the number"
             raise DataError(f"{what} is infinite", place=raw.place(row), column=name, hints=left_out(name, self.options))
-        return values
 
     def labels(self, raw: Block) -> Array | None:
         """The labels of a block, NaN where one is missing (None for classes); None if the file has no target."""
@@ -86,7 +88,10 @@ class BlockMaker:
             return np.full(len(raw.table), np.nan)
         if kind not in (kinds.NUMBER, kinds.TRUTH):
             raise DataError(f"the target must hold numbers, but holds {kind.partition(' ')[0]}", column=name)
-        return self._finite(as_numbers(values), name, raw)
+        labels = as_numbers(values)
+        if not all_finite(labels):
+            self._refuse_infinite(labels, name, raw)
+        return labels
 
     def times(self, raw: Block) -> Array | None:
         """The times of a block; None if the file has none."""

@@ -176,7 +176,7 @@ class RowBlock:
         else:
             values = values[rows if isinstance(rows, slice) or self.kind != FRAME else numbers]
         found = RowBlock(values, self.kind, self.names, self.where, rows=len(numbers), limit=self.limit, begins=begins)
-        if self.kind == COLUMNS and len(self.whole) == self.columns:
+        if "whole" in self.__dict__:
             found.__dict__["whole"] = self.whole
         return found
 
@@ -191,10 +191,17 @@ class RowBlock:
 
 
 def of_columns(
-    given: Mapping[Name, Given], rows: int, limit: int = CATEGORIES, begins: Mapping[Name, int] | None = None
+    given: Mapping[Name, Given],
+    rows: int,
+    limit: int = CATEGORIES,
+    begins: Mapping[Name, int] | None = None,
+    whole: frozenset[Name] | None = None,
 ) -> RowBlock:
-    """A block of columns of numbers, text and times."""
-    return RowBlock(given, COLUMNS, list(given), rows=rows, limit=limit, begins=begins)
+    """A block of columns of numbers, text and times; ``whole`` names those known to hold finite numbers alone."""
+    found = RowBlock(given, COLUMNS, list(given), rows=rows, limit=limit, begins=begins)
+    if whole is not None:
+        found.__dict__["whole"] = whole
+    return found
 
 
 def as_block(X: Any, where: str) -> RowBlock:
