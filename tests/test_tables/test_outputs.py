@@ -63,6 +63,14 @@ def test_the_index_of_a_pandas_frame_is_kept():
         run.to_frame(table[1:])
 
 
+@pytest.mark.parametrize("library", MAKE)
+def test_encoded_and_hashed_rows_remember_their_library_too(library):
+    X, y = stream(50)
+    for model in (dl.RLS(missing="mean"), dl.features.Hashing(8) | dl.RLS()):
+        run = model.run(MAKE[library](X), y)
+        assert type(run.to_frame()) is type(MAKE[library](X))
+
+
 def test_without_a_frame_the_first_imported_library_is_used(monkeypatch):
     X, y = stream(20)
     run = dl.RLS().run(X, y)

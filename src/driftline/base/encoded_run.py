@@ -80,6 +80,7 @@ class EncodedRun:
             weights_every=self.options.weights_every,
             level=self.options.level,
             skipped=learner.n_skipped_ - before,
+            frames=self.block.library,
         )
 
     def _rows(self, start: int, stop: int) -> int:
