@@ -34,8 +34,8 @@ class Fleet:
     """Independent copies of a learner, one for each key.
 
     Each model makes the same predictions and ends with the same weights, bit for bit, as a separate learner that sees only
-    the rows of that key. Linear learners of first and second order share one block of memory and learn in native code; any
-    other learner is stored as a separate object.
+    the rows of that key. Linear learners of first and second order share one block of memory and learn in native code, if
+    the first rows hold numbers alone; all other models are separate objects, each of which may have features of its own.
 
     Args:
         learner: a learner with the parameters of every model. The fleet clones it.
@@ -149,7 +149,7 @@ class Fleet:
     def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns one row of one key: an array-like, or a mapping from feature names to numbers, where missing names are 0.
 
-        If the learner has a fixed size, the first row fixes the features of the fleet.
+        If the models share one block of memory, the first row fixes their features.
         """
         where = "Fleet.learn_one"
         with self._guard.change(only=True):
