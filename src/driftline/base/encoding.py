@@ -7,6 +7,7 @@ and learn as it goes. Rows of plain numbers bypass them, unless missing values a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -155,7 +156,7 @@ def as_encoded(learner: Learner, block: RowBlock, where: str) -> RowBlock:
         return block
     if not block.rows:
         block.require_values()
-    found = block.by(lambda start, stop: _read(learner, found, start, stop))
+    found = block.by(partial(_read, learner))
     found.encoded, found.where = True, where
     _check(learner, found)
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -112,13 +111,14 @@ class Hashing(Transformer):
     def block(self, X: Any, where: str) -> RowBlock:
         """Many rows of any width, hashed piece by piece."""
         source = _any_rows(X, where)
-        found = source.by(partial(self._read, source), self.n, max(1, _ELEMENTS // self.n)).require_values()
+        found = source.by(self._read, self.n, max(1, _ELEMENTS // self.n)).require_values()
         found.names = None
         return found
 
     def _read(self, block: RowBlock, start: int, stop: int) -> Array:
-        """Rows ``start`` to ``stop`` of a block, hashed."""
-        return _dense(*self._entries(block, start, stop), min(stop, block.rows) - start, self.n)
+        """Rows ``start`` to ``stop`` of a block that is read hashed."""
+        assert block.source is not None
+        return _dense(*self._entries(block.source, start, stop), min(stop, block.rows) - start, self.n)
 
     def _entries(self, block: RowBlock, start: int, stop: int) -> Entries:
         """The non-zero entries of some rows."""

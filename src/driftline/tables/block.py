@@ -41,7 +41,7 @@ class RowBlock:
         kept: what models read of the rows, if several take them in turn; None if they do not.
     """
 
-    read: Callable[[int, int], Any] | None = None
+    read: Callable[[RowBlock, int, int], Any] | None = None
     source: RowBlock | None = None
     most = sys.maxsize
     encoded = is_sparse = False
@@ -67,7 +67,7 @@ class RowBlock:
             raise ValueError(f"{self.where}: X has 0 feature(s) (shape=({self.rows}, 0)) while a minimum of 1 is required.")
         return self
 
-    def by(self, read: Callable[[int, int], Any], columns: int | None = None, most: int = sys.maxsize) -> RowBlock:
+    def by(self, read: Callable[[RowBlock, int, int], Any], columns: int | None = None, most: int = sys.maxsize) -> RowBlock:
         """The same rows as a model reads them, ``most`` at a time; ``columns`` is the width of what it reads, if known."""
         found = RowBlock.__new__(RowBlock)
         found.__dict__.update(self.__dict__)
@@ -113,7 +113,7 @@ class RowBlock:
     def block(self, start: int, stop: int) -> Any:
         """Rows ``start`` to ``stop`` as numbers, or as sparse rows of the core."""
         if self.read is not None:
-            return self.read(start, stop)
+            return self.read(self, start, stop)
         if self.kind == NUMBERS:
             return inputs.as_numbers(np.asarray(self.values[start:stop]), self.where, "X", start)
         if self.kind == SPARSE:
@@ -245,6 +245,6 @@ def as_sparse_block(X: Any, where: str) -> RowBlock:
         raise ValueError(f"{where}: X must have two dimensions, got {matrix.ndim}")
     found = RowBlock(matrix, SPARSE, where=where).require_values()
     rows = sparse.as_sparse_rows(matrix, where, "X")
-    found = found.by(lambda start, stop: rows[start:stop])
+    found = found.by(lambda _, start, stop: rows[start:stop])
     found.is_sparse = True
     return found
