@@ -51,40 +51,44 @@ class Follower:
         if not self.delay:
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
                 return self.model.run(block.X, block.y, level=self.level, weights_every=weights_every)
-            return self._take(block, 0, len(block))
-        every, runs = weights_every or len(block), []
-        weights, memory, shares = [], [], []
+            weights_every = None
+        every, skipped = weights_every or len(block), self.model.n_skipped_
+        parts, snapshots = [], []
         for begin in range(0, len(block), every):
             end = min(begin + every, len(block))
-            runs.append(self._take(block, begin, end))
+            parts.append(self._take(block, begin, end))
             if end - begin == weights_every and self.model._core is not None:
-                weights.append(self.model._weights)
-                memory.append(self.model._memory())
-                shares.append(list(self.model._shares().values()))
-        steady = len({len(each) for each in weights}) == 1
-        whole = weights_every is not None and steady and len(weights) == len(block) // every
+                snapshots.append((self.model._weights, self.model._memory(), [*self.model._shares().values()]))
+        predicted, lower, upper = (None if each[0] is None else np.concatenate(each) for each in zip(*parts, strict=True))
+        assert predicted is not None
+        run = _run(block.y, predicted, lower, upper, skipped=self.model.n_skipped_ - skipped)
+        whole = len({len(weights) for weights, *_ in snapshots}) == 1 and len(snapshots) == len(block) // every
+        return self._with_snapshots(run, snapshots, every) if whole else run
+
+    def _with_snapshots(self, run: Run, snapshots: list[tuple[Any, ...]], every: int) -> Run:
+        weights, memory, shares = zip(*snapshots, strict=True)
         return replace(
-            joined(runs),
-            weights=np.array(weights) if whole else None,
-            memory=np.array(memory, dtype=np.float64) if whole and None not in memory else None,
-            shares=np.array(shares) if whole and shares and shares[0] else None,
-            experts=tuple(self.model._shares()) if whole and shares and shares[0] else (),
-            weights_every=every if whole else None,
+            run,
+            weights=np.array(weights),
+            memory=None if None in memory else np.array(memory, dtype=np.float64),
+            shares=np.array(shares) if shares[0] else None,
+            experts=tuple(self.model._shares()) if shares[0] else (),
+            weights_every=every,
         )
 
-    def _take(self, block: Block, begin: int, end: int) -> Run:
-        """Takes rows as a table if labels are late, otherwise singly."""
-        skipped, stepper = self.model.n_skipped_, self.stepper
+    def _take(self, block: Block, begin: int, end: int) -> tuple[Array, Array | None, Array | None]:
+        """Takes rows at once if labels are late, otherwise singly; returns the predictions and the ends of the intervals."""
         y: Any = None if block.y is None else block.y[begin:end]
         try:
             if self.delay and not self.classes:
-                out = stepper.table(block.X[begin:end], y, level=self.level, start=None)
-                return _run(y, out.predictions, out.lower, out.upper, skipped=self.model.n_skipped_ - skipped)
-            predicted, ends = stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.level)
+                out = self.stepper.table(block.X[begin:end], y, level=self.level, start=None)
+                return out.predictions, out.lower, out.upper
+            predicted, ends = self.stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.level)
         except REFUSED as error:
-            raise self._refused(block, begin + stepper.at, error) from error
+            raise self._refused(block, begin + self.stepper.at, error) from error
         answers = as_objects(predicted) if self.classes else np.array(predicted, dtype=np.float64)
-        return _run(y, answers, *np.array(ends, dtype=np.float64).T, skipped=self.model.n_skipped_ - skipped)
+        lower, upper = (None, None) if self.level is None else np.array(ends, dtype=np.float64).reshape(-1, 2).T
+        return answers, lower, upper
 
     def _refused(self, block: Block, row: int, error: Exception) -> DataError:
         """The error for a row that the learner refused."""
@@ -149,23 +153,3 @@ def follow(
     follower = Follower(model, delay=delay, level=level)
     for block in blocks:
         yield block, follower.step(block)
-
-
-def joined(runs: list[Run]) -> Run:
-    """Concatenates runs, without their weight snapshots, whose width may change."""
-    if len(runs) == 1:
-        return runs[0]
-
-    def all_of(name: str) -> Array:
-        return np.concatenate([getattr(run, name) for run in runs])
-
-    starts = np.cumsum([0, *(len(run) for run in runs)])
-    bounded = bool(runs) and runs[0].lower is not None
-    return Run(
-        predictions=all_of("predictions"),
-        errors=all_of("errors"),
-        lower=all_of("lower") if bounded else None,
-        upper=all_of("upper") if bounded else None,
-        resets=np.concatenate([run.resets + start for run, start in zip(runs, starts, strict=False)]),
-        skipped=sum(run.skipped for run in runs),
-    )

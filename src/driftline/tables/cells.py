@@ -187,14 +187,11 @@ def joined(rows: Sequence[Row], columns: Mapping[Name, Given]) -> dict[Name, Giv
             places = {text: code for code, text in enumerate(known.values)}
             codes = [-1 if text is None else places.setdefault(text, len(places)) for text in first]
             found[name] = Given(kind, Texts(np.concatenate([np.array(codes, dtype=np.int64), known.codes]), list(places)))
-        elif kind in (kinds.NUMBER, None):
-            numbers = [np.nan if value is None else value for value in first]
-            given = values if columns[name].kind is not None else np.full(len(values), np.nan)
-            found[name] = Given(kind, np.concatenate([np.array(numbers, dtype=np.float64), given]))
         else:
-            moments = [MISSING if value is None else value.at for value in first]
-            given = values if columns[name].kind is not None else np.full(len(values), MISSING)
-            found[name] = Given(kind, np.concatenate([np.array(moments, dtype=np.int64), given]))
+            absent = np.array(np.nan if kind in (kinds.NUMBER, None) else MISSING)  # with the type of such values
+            own_values = [absent if value is None else getattr(value, "at", value) for value in first]
+            given = values if columns[name].kind is not None else np.full(len(values), absent)
+            found[name] = Given(kind, np.concatenate([np.array(own_values, dtype=absent.dtype), given]))
     return found
 
 
