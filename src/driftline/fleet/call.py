@@ -37,7 +37,6 @@ class CallRows:
         level: the level of the intervals; None for no intervals.
         models: the number of models before the call.
         one: whether the call was for a single row, which then has no number in messages.
-        source: the rows as the caller passed them, for models that read them themselves.
     """
 
     where: str
@@ -49,7 +48,6 @@ class CallRows:
     level: float | None = None
     models: int = 0
     one: bool = False
-    source: Any = None
 
 
 @dataclass(eq=False)

@@ -161,7 +161,7 @@ class Fleet:
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
             key = partial(self._keys.key, fresh=fresh)
-            rows = CallRows(where, block, slots, key, label, weight, None, self._keys.count, True, x)
+            rows = CallRows(where, block, slots, key, label, weight, None, self._keys.count, True)
             models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def _learn_many(
@@ -207,7 +207,7 @@ class Fleet:
                 self._decide([key], x, where, one=True)
             block = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
-            rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), one=True, source=x)
+            rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), one=True)
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 

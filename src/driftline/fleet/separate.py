@@ -138,9 +138,9 @@ class Separate:
         if rows.one:
             model = self.model(int(rows.slots[0]))
             if rows.level is not None:
-                lower, upper = (np.array([end]) for end in model.predict_interval(rows.source, rows.level))
+                lower, upper = (np.array([end]) for end in model.predict_interval(rows.block.values[0], rows.level))
                 return Answer(np.empty(1), lower=lower, upper=upper)
-            return Answer(as_objects([model.predict_one(rows.source)]))
+            return Answer(as_objects([model.predict_one(rows.block.values[0])]))
         part, found = self._parts(rows), []
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
@@ -192,11 +192,11 @@ class Separate:
     def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
-            predicted = entry.model.predict_one(rows.source)
+            predicted = entry.model.predict_one(rows.block.values[0])
             classes = self.learner._estimator_type == "classifier"
             error = float(predicted != rows.labels) if classes else np.asarray(rows.labels - predicted, dtype=np.float64)
         weight = None if rows.weight is None else float(rows.weight[0])
-        entry.model.learn_one(rows.source, rows.labels, sample_weight=weight)
+        entry.model.learn_one(rows.block.values[0], rows.labels, sample_weight=weight)
         return Answer(np.empty(1), np.array([error]))
 
     # What was learned.
