@@ -1,4 +1,4 @@
-"""The models of a fleet as separate learners, for learners whose state has no fixed size."""
+"""The models of a fleet as separate learners, for learners or rows that do not fit one block of memory."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class RowBlock:
 
     @cached_property
     def special(self) -> list[Name]:
-        """The columns that hold text or times; for those of a stream, or are still empty."""
+        """The columns that hold text or times or, in a block of columns, have no value yet."""
         if self.kind == COLUMNS:
             return [name for name, given in self.values.items() if given.kind != kinds.NUMBER]
         if self.kind != FRAME:
