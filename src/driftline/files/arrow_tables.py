@@ -14,9 +14,8 @@ import pyarrow.compute as pc
 from driftline.files.errors import DataError, left_out
 from driftline.files.opening import ARROW_FILE, Opened
 from driftline.files.options import Options
-from driftline.files.raw import Block, Place, Reader
+from driftline.files.raw import Block, Reader
 from driftline.files.types import WRITTEN, type_name
-from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.kinds import TEXT
 
 ROWS, VALUES = 32_768, 2**22  # most rows and values per batch
@@ -73,11 +72,8 @@ class TypedTables(Reader):
     def _useless(self, words: str, name: str) -> DataError:
         return DataError(words, source=self.opened.name, column=name, hints=left_out(name, self.options))
 
-    def _settle(self, piece: Any, place: Place) -> None:
-        for name in self.wanted():
-            if name not in self.types:
-                kind = TextColumn(name, piece.column(name), self.options, place, self.opened.name).kind()
-                self.types |= {} if kind is None else {name: kind}
+    def _consumed(self) -> int | None:
+        return None
 
     def _damaged(self, error: BaseException, start: int | None = None, name: str | None = None) -> DataError:
         place = "" if start is None else f"after row {start:,}"
@@ -106,8 +102,7 @@ class TypedTables(Reader):
             for begin in range(0, len(batch), most):
                 piece, place = batch.slice(begin, most), partial(_place, start + begin)
                 self._settle(piece, place)
-                piece, kinds = with_times(piece, self.types, self.options, place, self.opened.name)
-                yield Block(table=piece, start=start + begin, kinds=kinds, place=place)
+                yield self._block(piece, start + begin, place)
             start += len(batch)
 
 

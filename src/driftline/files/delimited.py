@@ -20,17 +20,15 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import Block, Place, Reader
-from driftline.files.types import arrow_type, type_name
+from driftline.files.types import arrow_type
 from driftline.files.written_times import (
     FINE_DECIMALS,
     LIKE_NUMBERS,
     NUMERIC,
     WITHOUT_MARKS,
-    TextColumn,
     as_written,
     share_of,
     unlike_others,
-    with_times,
 )
 from driftline.tables.kinds import NUMBER, TEXT, TIMESTAMP, TRUTH
 
@@ -97,8 +95,7 @@ class Delimited(Reader):
                 self._find_decimal(data)
             table, place = self._parse(data, line), partial(_place, data, line, self.delimiter)
             if len(table):
-                table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
-                yield Block(table=table, start=start, kinds=kinds, place=place, consumed=self.opened.consumed())
+                yield self._block(table, start, place)
             start += len(table)
 
     def _find_decimal(self, data: bytes) -> None:
@@ -156,30 +153,12 @@ class Delimited(Reader):
             ),
         )
 
-    def _settle(self, table: Any, place: Place) -> None:
-        """Decides what each column holds, from these rows. A column without values is left for later."""
-        for name in self.wanted():
-            if name in self.types:
-                continue
-            column = table[name]
-            if name in self.options.texts:
-                self.types[name] = TEXT
-            elif pa.types.is_null(column.type):
-                continue
-            elif pa.types.is_string(column.type):
-                kind = (
-                    NUMBER
-                    if name == self.options.target and name not in self.options.texts
-                    else self._kind_of_texts(name, column, place)
-                )
-                self.types |= {} if kind is None else {name: kind}
-            else:
-                self.types[name] = type_name(column.type)
-
     def _kind_of_texts(self, name: str, column: Any, place: Place) -> str | None:
+        if name == self.options.target:
+            return NUMBER
         dated = name == self.options.time and self.options.time_format
         mostly = TEXT if dated else _mostly(pc.drop_null(column))
-        return TextColumn(name, column, self.options, place, self.opened.name).kind() if mostly == TEXT else mostly
+        return super()._kind_of_texts(name, column, place) if mostly == TEXT else mostly
 
     def _check_quotes(self, data: bytes, line: int) -> None:
         """Raises DataError for an unclosed quote, if values span several lines or lines are empty."""

@@ -18,8 +18,7 @@ from driftline.files.lines import LineBlocks
 from driftline.files.opening import Opened
 from driftline.files.options import Options
 from driftline.files.raw import Block, Place, Reader
-from driftline.files.types import arrow_type, type_name
-from driftline.files.written_times import TextColumn, with_times
+from driftline.files.types import arrow_type
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 
 DEEPEST = 100  # levels of nested objects and arrays: pyarrow's parser recurses, and some thousands overflow its stack
@@ -47,8 +46,7 @@ class JsonLines(Reader):
                 continue
             table, place = self._parse(data, line), partial(_place, data, line)
             if len(table):
-                table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
-                yield Block(table=table, start=start, kinds=kinds, place=place, consumed=self.opened.consumed())
+                yield self._block(table, start, place)
             start += len(table)
 
     def _parse(self, data: bytes, line: int) -> Any:
@@ -125,16 +123,7 @@ class JsonLines(Reader):
 
     def _settle(self, table: Any, place: Place) -> None:
         self._meet(table.column_names)
-        for name in table.column_names:
-            if name in self.types or not self.options.wants(name):
-                continue
-            if name in self.options.texts:
-                self.types[name] = TEXT
-            elif pa.types.is_string(table[name].type):
-                kind = TextColumn(name, table[name], self.options, place, self.opened.name).kind()
-                self.types |= {} if kind is None else {name: kind}
-            elif not pa.types.is_null(table[name].type):
-                self.types[name] = type_name(table[name].type)
+        super()._settle(table, place)
 
     def _explain(self, data: bytes, line: int, error: Exception) -> DataError:
         """Finds the first line that cannot be read, by parsing each."""

@@ -11,7 +11,10 @@ import pyarrow as pa
 
 from driftline.files.opening import Opened
 from driftline.files.options import Options
+from driftline.files.types import type_name
+from driftline.files.written_times import TextColumn, with_times
 from driftline.tables.inputs import Array
+from driftline.tables.kinds import TEXT
 
 Place = Callable[[int], str]  # describes where in the source a row of a block is
 
@@ -91,6 +94,34 @@ class Reader(ABC):
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """The rows."""
+
+    def _settle(self, table: Any, place: Place) -> None:
+        """Decides what each column holds, from these rows. A column without values is left for later."""
+        for name in table.schema.names:
+            if name in self.types or not self.options.wants(name):
+                continue
+            column = table.column(name)
+            if name in self.options.texts:
+                kind: str | None = TEXT
+            elif pa.types.is_null(column.type):
+                kind = None
+            else:
+                kind = type_name(column.type)
+                kind = self._kind_of_texts(name, column, place) if kind == TEXT else kind
+            self.types |= {} if kind is None else {name: kind}
+
+    def _kind_of_texts(self, name: str, column: Any, place: Place) -> str | None:
+        """What a column of text holds: text, or times; None if it has no value."""
+        return TextColumn(name, column, self.options, place, self.opened.name).kind()
+
+    def _block(self, table: Any, start: int, place: Place) -> Block:
+        """The rows of a table, from row ``start`` of the file on."""
+        table, kinds = with_times(table, self.types, self.options, place, self.opened.name)
+        return Block(table=table, start=start, kinds=kinds, place=place, consumed=self._consumed())
+
+    def _consumed(self) -> int | None:
+        """The bytes read so far, if known."""
+        return self.opened.consumed()
 
     @property
     def rows(self) -> int | None:
