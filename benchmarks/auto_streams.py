@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from driftline import streams
 Rows = tuple[Array, Array]
 Make = Callable[[int], Rows]
 DEVELOPMENT, HELD_OUT = 0, 9000  # seeds; the second set was not used for the design of Auto
-REGRESSION = "regression;"
+FILE, CLASSES = re.compile(r"[\d,]+ x \d+"), "classification;"
 
 
 def generated(seed: int) -> Iterator[tuple[str, Rows]]:
@@ -27,7 +28,7 @@ def files(folder: Path) -> Iterator[tuple[str, Rows]]:
     """The regression files that the folder's INDEX.md lists, in their order; the target is the last column."""
     for line in (folder / "INDEX.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) > 4 and cells[3].startswith(REGRESSION) and cells[4] != "taps":
+        if len(cells) > 4 and FILE.fullmatch(cells[2]) and not cells[3].startswith(CLASSES) and cells[4] != "taps":
             table = np.loadtxt(folder / f"{cells[1]}.csv.gz", delimiter=",", skiprows=1, ndmin=2)
             yield cells[1], (np.ascontiguousarray(table[:, :-1]), table[:, -1].copy())
 

@@ -115,7 +115,8 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     model.team().each_model([](auto& one) { restart_where_broken(one.state); });
     model.team().visit(NonFiniteToZero{});
     model.visit(all);
-    std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count())};
+    std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count()),
+                              static_cast<double>(model.long_run().sample.count())};
     const std::vector<double> layout = model.team().layout();
     shape.insert(shape.end(), layout.begin(), layout.end());
     nb::dict out;
@@ -142,7 +143,7 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const AutoModel<T>& old = *self.model;
     ArrayOf<const double, 1> sizes;
-    if (!from.contains("shape") || !nb::try_cast(from["shape"], sizes, false) || sizes.shape(0) < 2)
+    if (!from.contains("shape") || !nb::try_cast(from["shape"], sizes, false) || sizes.shape(0) < 3)
         throw nb::value_error("the state's shape is missing");
     std::vector<double> shape(sizes.shape(0));
     copy_in(from, "shape", shape.data(), static_cast<Index>(shape.size()));
@@ -150,13 +151,15 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     copy_in(from, "weights", effective.data(), self.width());
     const Index features = old.features(), born = static_cast<Index>(shape[0]), warm = static_cast<Index>(shape[1]);
     if (!(shape[0] >= 0 && shape[0] <= static_cast<double>(features) && shape[1] >= 0 && shape[1] < warm_rows) ||
-        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1])
+        static_cast<double>(born) != shape[0] || static_cast<double>(warm) != shape[1] ||
+        !(shape[2] >= 0 && shape[2] <= static_cast<double>(StreamSample::most_rows)) || shape[2] != std::floor(shape[2]))
         throw nb::value_error("the state's shape is out of range");
     auto fresh = std::make_unique<AutoModel<T>>(features, born, old.inputs.intercept(), old.labels());
     AutoModel<T>& model = *fresh;
     set_coverage(from, model.coverage);
     model.expect_warm(warm);
-    if (!model.team().set_layout({shape.begin() + 2, shape.end()}))
+    model.long_run().sample.expect(static_cast<Index>(shape[2]));
+    if (!model.team().set_layout({shape.begin() + 3, shape.end()}))
         throw nb::value_error("the state's shape is out of range");
     Counter count;
     model.visit(count);
@@ -177,7 +180,7 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
         check_expert(expert->state);
     check_expert(model.mixer().top().state);
     model.team().each_model([](auto& one) { check_expert(one.state); });
-    if (!model.team().has_good_counts() || !model.team().complete(rows))
+    if (!model.team().has_good_counts() || !model.team().complete(rows) || !model.long_run().sample.good(rows))
         throw nb::value_error("the state's experts are not what learning leads to");
     model.mixer().weigh();
     self.model = std::move(fresh);
@@ -224,19 +227,6 @@ template <class T> nb::object said(AutoCore<T>& self, ArrayOf<const double, 1> x
         throw nb::value_error("the row has another length");
     self.model->predict(x.data(), delay);
     return copy_out(self.model->team().record() + Team::head_size, members);
-}
-
-// The predictions of rows that need not follow those learned, nor one another.
-template <class T> nb::object apart(AutoCore<T>& self, ArrayOf<const double, 2> x) {
-    InUse use(self);
-    if (static_cast<Index>(x.shape(1)) != self.features())
-        throw nb::value_error("the rows have another length");
-    const auto rows = static_cast<Index>(x.shape(0));
-    double* to;
-    nb::object out = new_array(rows, to);
-    for (Index t = 0; t < rows; ++t)
-        to[t] = self.model->predict_apart(x.data() + t * self.features());
-    return out;
 }
 
 // The keys of the profiles as (first feature, second or -1, share of the variance that the level explains).
@@ -296,7 +286,6 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("team", &team<T>, nb::sig("def team(self) -> typing.Any"))
         .def("said", &said<T>, nb::arg("x"), nb::arg("delay"),
              nb::sig("def said(self, x: typing.Any, delay: int) -> typing.Any"))
-        .def("apart", &apart<T>, nb::arg("x"), nb::sig("def apart(self, x: typing.Any) -> typing.Any"))
         .def("profiles", &profiles<T>, nb::sig("def profiles(self) -> list[tuple[int, int, float]]"))
         .def("importance", &importance<T>, nb::sig("def importance(self) -> tuple[typing.Any, typing.Any, typing.Any]"));
 }

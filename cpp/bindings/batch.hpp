@@ -15,6 +15,7 @@ struct OutputArrays {
     nb::object predictions, lower = nb::none(), upper = nb::none(), level = nb::none(), resets = nb::none(),
                             weights = nb::none(), memory = nb::none();
     Index every = 0; // rows between two snapshots
+    bool apart = false;
 
     // The same for some of the rows; they must begin at a multiple of `every` if there are snapshots.
     OutputArrays part(Index start, Index stop) const {
@@ -24,8 +25,8 @@ struct OutputArrays {
         const auto snapshots = [&](const nb::object& array) {
             return array.is_none() ? array : nb::object(array[nb::slice(start / every, stop / every)]);
         };
-        return {rows(predictions), rows(lower),        rows(upper),       level,
-                rows(resets),      snapshots(weights), snapshots(memory), every};
+        return {rows(predictions),  rows(lower),       rows(upper), level, rows(resets),
+                snapshots(weights), snapshots(memory), every,       apart};
     }
 };
 
@@ -81,6 +82,7 @@ inline Outputs common_outputs(const Batch& batch, const OutputArrays& arrays, In
     out.resets = data_of<unsigned char>(arrays.resets, batch.rows);
     out.memory = data_of<double>(arrays.memory, arrays.every ? batch.rows / arrays.every : 0, 2);
     out.every = arrays.every;
+    out.apart = arrays.apart;
     out.done = start;
     return out;
 }

@@ -82,11 +82,12 @@ void bind_types(nb::module_& m) {
         .def(
             "__init__",
             [](OutputArrays* self, nb::object predictions, nb::object lower, nb::object upper, nb::object level,
-               nb::object resets, nb::object weights, nb::object memory,
-               Index every) { new (self) OutputArrays{predictions, lower, upper, level, resets, weights, memory, every}; },
+               nb::object resets, nb::object weights, nb::object memory, Index every, bool apart) {
+                new (self) OutputArrays{predictions, lower, upper, level, resets, weights, memory, every, apart};
+            },
             arg("predictions"), nb::kw_only(), arg("lower") = nb::none(), arg("upper") = nb::none(),
             arg("level") = nb::none(), arg("resets") = nb::none(), arg("weights") = nb::none(), arg("memory") = nb::none(),
-            arg("every") = 0)
+            arg("every") = 0, arg("apart") = false)
         .def_ro("predictions", &OutputArrays::predictions, nb::for_getter(nb::sig("def predictions(self, /) -> typing.Any")),
                 "(rows,), or (rows, outputs)")
         .def_ro("lower", &OutputArrays::lower, nb::for_getter(nb::sig("def lower(self, /) -> typing.Any")),
@@ -102,6 +103,8 @@ void bind_types(nb::module_& m) {
         .def_ro("memory", &OutputArrays::memory, nb::for_getter(nb::sig("def memory(self, /) -> typing.Any")),
                 "(rows // every, 2): memory statistics at each snapshot")
         .def_ro("every", &OutputArrays::every, "rows between two snapshots")
+        .def_ro("apart", &OutputArrays::apart,
+                "whether rows without labels are predicted as if no label came before their own, however late it comes")
         .def("part", &OutputArrays::part, arg("start"), arg("stop"), "The same for rows start to stop.");
     m.def("instruction_set", &instruction_set, "The instruction set in use: avx2 or baseline.");
 }

@@ -118,8 +118,6 @@ def test_auto_with_experts_is_an_auto_however_it_is_made(tmp_path):
     alone = dl.Auto().fit(X, y)
     assert (model.memory_, model.drift_) == (alone.memory_, alone.drift_)
     assert model.score(X, y) == dl.Auto(experts=[dl.RLS()]).fit(X, y).score(X, y)
-    with pytest.raises(ValueError, match=r"^Auto\.predict: lags must be True with experts of your own"):
-        model.predict(X, lags=False)
 
 
 def test_a_subclass_of_auto_takes_no_experts():

@@ -268,8 +268,10 @@ class Composite:
             return weights
         return np.concatenate([weights, np.zeros((*weights.shape[:-1], 1))], axis=-1)
 
-    def replay_members(self, batch: Batch, y: Sequence[Array | None], every: int = 0) -> tuple[Array, list[Array], int]:
-        """Each member replays the rows with its own labels, in threads if that is faster.
+    def replay_members(
+        self, batch: Batch, y: Sequence[Array | None], every: int = 0, *, apart: bool = False
+    ) -> tuple[Array, list[Array], int]:
+        """Each member replays the rows with its own labels, in threads if that is faster; ``apart`` is as in Outputs.
 
         Returns the predictions, (rows, members), the snapshots of the weights, and the number of rows skipped.
         """
@@ -280,7 +282,7 @@ class Composite:
 
         def work(number: int) -> int:
             own = Batch(batch.x, y[number], batch.weight, batch.where, batch.start, batch.names)
-            out = Outputs(predicted[number], weights=snapshots[number], every=every)
+            out = Outputs(predicted[number], weights=snapshots[number], every=every, apart=apart)
             return self.members[number]._replay_block(own, out)
 
         numbers = range(len(self.members))

@@ -342,17 +342,26 @@ class Learner(Model, Saved):
         return self
 
     def predict(self, X: Any) -> Array:
-        """Predicts many rows, each as if it were the next one; :class:`driftline.Forecaster` looks further ahead."""
+        """Predicts many rows as if no label came between the last learned row and any of them, for ever.
+
+        The prediction of a row does not depend on the other rows. :meth:`predict_one` predicts the next row,
+        :class:`driftline.Forecaster` the rows after it, and :meth:`run` learns the labels in between.
+        """
         predictions: Array = self._predicted(X, "predict").predictions
         return predictions
 
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """The interval ends (lower, upper) for many rows, each as if it were the next one."""
+        """The interval ends (lower, upper) of many rows, which are predicted as by :meth:`predict`."""
         out = self._predicted(X, "predict_intervals", level)
         return out.lower, out.upper
 
-    def _predicted(self, X: Any, verb: str, level: float | None = None) -> Outputs:
-        """Predicts every row as if it were the next one, with intervals if a level is given."""
+    def _predict_next(self, X: Any) -> Array:
+        """Predicts many rows, each as if it were the next one."""
+        predictions: Array = self._predicted(X, "predict", apart=False).predictions
+        return predictions
+
+    def _predicted(self, X: Any, verb: str, level: float | None = None, *, apart: bool = True) -> Outputs:
+        """Predicts every row as :meth:`predict` does, or as if it were the next one; with intervals if a level is given."""
         where = f"{type(self).__name__}.{verb}"
         place = None if level is None else levels.as_level(level, where)
         if place is not None and self._outputs is not None:
@@ -360,14 +369,10 @@ class Learner(Model, Saved):
         self._require_core(verb)
         block = self._as_block(X, where)
         self._check_block(block, where)
-        return replay.predict_block(self, block, where, place)
-
-    def _predict_apart(self, X: Any) -> Array:
-        """Predicts rows that need not follow the last learned row."""
-        return self.predict(X)
+        return replay.predict_block(self, block, where, place, apart=apart)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R² of predictions for rows in any order: 1 is perfect, 0 is as good as the mean of ``y``.
+        """R² of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``.
 
         With several labels a row, it is the mean over them.
         """

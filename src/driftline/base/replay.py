@@ -114,10 +114,15 @@ def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -
     return out, errors, every
 
 
-def predict_block(learner: Learner, block: RowBlock, where: str, level: Level | None = None) -> Outputs:
-    """Predictions for all rows of a block, with intervals if a level is given; nothing is learned."""
+def predict_block(
+    learner: Learner, block: RowBlock, where: str, level: Level | None = None, *, apart: bool = False
+) -> Outputs:
+    """Predictions for all rows of a block, with intervals if a level is given; nothing is learned.
+
+    Each row is predicted as the next one; if ``apart``, as if no label came before its own, however late it comes.
+    """
     lower, upper = (None, None) if level is None else np.empty((2, block.rows))
-    out = Outputs(room(learner, block.rows), lower=lower, upper=upper, level=level)
+    out = Outputs(room(learner, block.rows), lower=lower, upper=upper, level=level, apart=apart)
     names = learner._names if block.encoded else block.names
     for start, piece in block.blocks(encoding.rows_at_once(learner, block)):
         batch = Batch(piece, None, None, where, start, names)

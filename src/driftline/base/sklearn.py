@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def score(learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> float:
     """R² of a learner's predictions, over the rows that have a prediction and a label."""
-    predictions = learner._predict_apart(X)
+    predictions = learner.predict(X)
     labels = replay.as_labels(learner, y, len(predictions), where)
     weights = inputs.as_weights(sample_weight, len(predictions), where)
     weights = np.ones(len(labels)) if weights is None else weights

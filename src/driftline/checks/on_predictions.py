@@ -103,14 +103,30 @@ def whole_numbers_and_floats_are_the_same_rows(learner: Learner) -> None:
 
 
 def predicting_learns_nothing(learner: Learner) -> None:
-    """Both verbs agree, and leave the state as it is."""
+    """Many rows are predicted as one is, each as the next one, and the state stays as it is."""
     model = trained(learner)
     before = model.__getstate__()
     X, _ = stream(rows=9, seed=1)
-    require_same(model.predict(X), np.array([model.predict_one(x) for x in X]), "predict and predict_one")
+    require_same(model._predict_next(X), np.array([model.predict_one(x) for x in X]), "a table and predict_one")
+    found = model._predicted(X, "predict_intervals", 0.8, apart=False)
     ends = np.array([model.predict_interval(x, 0.8) for x in X]).T
-    require_same(np.array(model.predict_intervals(X, 0.8)), ends, "predict_intervals and predict_interval")
+    require_same(np.array([found.lower, found.upper]), ends, "a table and predict_interval")
+    model.predict(X)
+    model.predict_intervals(X)
     require_same(before, model.__getstate__(), "predicting changed the state")
+
+
+def a_prediction_does_not_depend_on_its_batch(learner: Learner) -> None:
+    """The verbs for tables give a row the same answer in any table; it is that of the next row unless labels are inputs."""
+    model = trained(learner)
+    X, _ = stream(rows=9, seed=1)
+    found, ends = model.predict(X), np.array(model.predict_intervals(X, 0.8))
+    order = np.array([4, 0, 8, 2])
+    require_same(model.predict(X[order]), found[order], "predictions of some rows in another order")
+    require_same(np.array([model.predict(x[None])[0] for x in X]), found, "predictions of tables of one row")
+    require_same(np.array(model.predict_intervals(X[order], 0.8)), ends[:, order], "intervals of some rows in another order")
+    if not model._looks_back:
+        require_same(found, model._predict_next(X), "predict and the prediction of the next row")
 
 
 def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
@@ -164,8 +180,8 @@ def fit_forgets_and_partial_fit_goes_on(learner: Learner) -> None:
 
 
 def score_is_the_share_of_variance_explained(learner: Learner) -> None:
-    """The score is R^2 of predict, or of independent predictions if those differ."""
+    """The score is R^2 of predict."""
     model = trained(learner)
     X, y = stream(seed=3)
-    wanted = 1 - ((y - model._predict_apart(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    wanted = 1 - ((y - model.predict(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
     require(np.isclose(model.score(X, y), wanted, rtol=1e-12), f"score is {model.score(X, y)}, not {wanted}")

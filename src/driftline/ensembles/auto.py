@@ -14,7 +14,7 @@ from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
 from driftline.base.registry import learner
 from driftline.ensembles.beliefs import TEAM, Team, in_words, name_of
-from driftline.tables.inputs import BLOCK_ROWS, Array, Name
+from driftline.tables.inputs import Array, Name
 
 if TYPE_CHECKING:
     from driftline.ensembles.own_experts import AutoWithExperts
@@ -40,9 +40,6 @@ class AutoCore(NativeCore, Protocol):
     def said(self, x: Array, delay: int) -> Array:
         """The predictions of the linear core and of the other experts for a row."""
 
-    def apart(self, x: Array) -> Array:
-        """Predicts rows that need not follow the learned rows or each other."""
-
     def profiles(self) -> list[tuple[int, int, float]]:
         """The keys of the profiles, with the share of label variance that each explains."""
 
@@ -66,6 +63,9 @@ class Auto(Learner, init=False):
     replaced, and a stack. A final aggregation, which initially favours the core, combines them. See :doc:`/auto`.
 
     ``Auto(experts=[...])`` adds your own learners to the experts; see :doc:`/auto`.
+
+    ``predict``, ``predict_intervals`` and ``score`` predict rows before whose labels no other label comes. They use the
+    features alone, and are fitted to a sample of the rows learned when they are first called.
 
     ``coef_`` and ``intercept_`` are those of the linear model that the experts of the core currently form together, ignoring
     clipping, shrinkage and squares. Label lags follow the order of ``learn_one``.
@@ -130,27 +130,6 @@ class Auto(Learner, init=False):
         if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
             raise ValueError("the state is too small for its weights")  # before allocating memory for it
         super()._restore(core, names)
-
-    def predict(self, X: Any, *, lags: bool = True) -> Array:
-        """Predicts many rows, each as if it were the next one.
-
-        With ``lags=False`` only the experts of the linear core that use no earlier labels or rows predict, so the rows need
-        not follow the last learned row or each other. Use it for cross-validation; ``score`` does.
-        :class:`driftline.Forecaster` predicts rows further ahead.
-        """
-        predictions = super().predict(X)
-        return predictions if lags else self._without_lags(X, predictions)
-
-    def _predict_apart(self, X: Any) -> Array:
-        return self.predict(X, lags=False)
-
-    def _without_lags(self, X: Any, predictions: Array) -> Array:
-        core = self._require_core("predict")
-        for start, block in self._as_block(X, "Auto.predict").blocks(BLOCK_ROWS):
-            whole = np.isfinite(predictions[start : start + len(block)])  # a row with a missing value has no prediction
-            rows = block[whole].astype(self.dtype).astype(np.float64)
-            predictions[start : start + len(block)][whole] = core.apart(rows)
-        return predictions
 
     @property
     def weights_(self) -> dict[str, float]:

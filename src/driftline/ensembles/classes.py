@@ -205,21 +205,21 @@ class ClassState(Composite):
         predicted, code = np.array([[part.prediction for part in parts]]), np.array([y])
         self._take_note(predicted, code, self._targets(code), ticket.numbers[:1])
 
-    def ask_members(self, batch: Batch) -> tuple[Array, int]:
+    def ask_members(self, batch: Batch, *, apart: bool) -> tuple[Array, int]:
         """The members' predictions, (rows, members), without learning, and the number of skipped rows."""
-        predicted, _, skipped = self.replay_members(batch, [None] * len(self.members))
+        predicted, _, skipped = self.replay_members(batch, [None] * len(self.members), apart=apart)
         return predicted, skipped
 
     @exclusive
-    def scores(self, batch: Batch) -> tuple[Array, Array]:
+    def scores(self, batch: Batch, *, apart: bool) -> tuple[Array, Array]:
         """Decision values and probabilities, (rows, classes); for two classes only the second's, (rows, 1)."""
-        predicted, _ = self.ask_members(batch)
+        predicted, _ = self.ask_members(batch, apart=apart)
         return predicted * self._signs, self._probabilities(predicted)
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Processes the rows in pieces that start at each new class."""
         if batch.y is None:
-            predicted, skipped = self.ask_members(batch)
+            predicted, skipped = self.ask_members(batch, apart=out.apart)
             out.predictions[:] = self._decide(predicted)
             return skipped
         counts = np.isfinite(batch.y) & (np.abs(batch.x) <= self.members[0]._largest).all(axis=1)
@@ -238,7 +238,7 @@ class ClassState(Composite):
 
     def _learn_new(self, batch: Batch, predictions: Array) -> int:
         """Learns a row of a new class. The prediction comes from the classes known before."""
-        before = self._decide(self.ask_members(batch)[0])
+        before = self._decide(self.ask_members(batch, apart=False)[0])
         self._row = np.asarray(batch.x[0], dtype=np.float64)
         assert batch.y is not None
         while self.known <= batch.y[0]:

@@ -218,8 +218,11 @@ class Classifier(MetaLearner):
         return self._labels.known[int(code)] if code >= 0 else None
 
     def predict(self, X: Any) -> Array:
-        """Predicted labels for many rows, with nothing learned between them."""
+        """Predicted labels of many rows, as if no label came between the last learned row and any of them, for ever."""
         return self._labels.of(super().predict(X))
+
+    def _predict_next(self, X: Any) -> Array:
+        return self._labels.of(super()._predict_next(X))
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Labels have none."""
@@ -280,7 +283,7 @@ class Classifier(MetaLearner):
         if self._core is None:
             model = type(self)(**self.get_params(deep=False))
             model._meet(np.where(np.isfinite(row), row, 0.0), None)
-        return model._require_core(verb).scores(Batch(row[None, :], None, None, where))
+        return model._require_core(verb).scores(Batch(row[None, :], None, None, where), apart=False)
 
     def _score_table(self, X: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
@@ -288,7 +291,7 @@ class Classifier(MetaLearner):
         block = self._as_block(X, where)
         self._check_block(block, where)
         parts = [
-            core.scores(Batch(rows, None, None, where, start, block.names))
+            core.scores(Batch(rows, None, None, where, start, block.names), apart=True)
             for start, rows in block.blocks(inputs.BLOCK_ROWS)
         ]
         decisions, probabilities = zip(*parts, strict=True)

@@ -254,11 +254,18 @@ class _Network(Composite):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Members do not depend on the top, so they process the rows first."""
         every = 0 if out.weights is None else out.every
-        predicted, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every)
+        predicted, kept, skipped = self.replay_members(batch, [batch.y] * len(self.members), every, apart=out.apart)
         top = self.above[0]
         mixed = np.empty((len(batch) // every, len(core_of(top).weights()))) if every else None
         own = Outputs(
-            out.predictions, lower=out.lower, upper=out.upper, level=out.level, resets=out.resets, weights=mixed, every=every
+            out.predictions,
+            lower=out.lower,
+            upper=out.upper,
+            level=out.level,
+            resets=out.resets,
+            weights=mixed,
+            every=every,
+            apart=out.apart,
         )
         inner = Batch(np.clip(predicted, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
         top._replay_block(inner, own)

@@ -58,7 +58,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # Met
 
     _by_feature = _linear = False
     _may_refuse, _plain_intercept = Learner._may_refuse, Learner._plain_intercept
-    _restore, _predict_apart = Learner._restore, Learner._predict_apart
+    _restore = Learner._restore
 
     if TYPE_CHECKING:
 
@@ -112,15 +112,6 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # Met
     def drift_(self) -> float:
         """Auto's estimate of the drift of the weights."""
         return self._auto.drift_
-
-    def predict(self, X: Any, *, lags: bool = True) -> Array:
-        """Predicts many rows, each as if it were the next one.
-
-        Raises ValueError for ``lags=False``, because experts of any kind may use earlier rows and labels.
-        """
-        if not lags:
-            raise ValueError("Auto.predict: lags must be True with experts of your own, which may use lags; got False")
-        return Learner.predict(self, X)
 
     def explain(self) -> str:
         """Describes in words what Auto has found out about the stream, and gives the weights of the experts."""
@@ -200,7 +191,7 @@ class _Experts(ByErrors):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""
         y = batch.y
-        predicted, _, skipped = self.replay_members(batch, [y] * len(self.members))
+        predicted, _, skipped = self.replay_members(batch, [y] * len(self.members), apart=out.apart)
         whole = ~np.isnan(predicted).any(axis=1)
         predicted = clipped(np.ascontiguousarray(predicted))
         out.predictions[:] = np.nan

@@ -219,7 +219,7 @@ class _Refit(ByErrors):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """The stand-in processes the rows first; the estimator then predicts all rows between two fits at once."""
         y = batch.y
-        predicted, _, skipped = self.replay_members(batch, [y])
+        predicted, _, skipped = self.replay_members(batch, [y], apart=out.apart)
         whole = ~np.isnan(predicted[:, 0])
         rows = np.where(whole[:, None], batch.x, 0.0)
         out.predictions[:] = predicted[:, 0]

@@ -134,7 +134,8 @@ class LearnerDriver(Driver):
         """Predictions for rows that will not be learned."""
         block = Block(X, np.zeros(len(X)), 0)
         if hasattr(self.learner, "predict") and self.learned > self.delay and not self.mapped and not block.mappings:
-            return self._read(self.learner.predict(X))
+            next_row = self.learner._predict_next if isinstance(self.learner, Learner) else self.learner.predict
+            return self._read(next_row(X))
         return self._read([self.learner.predict_one(x) for x in block.rows(self.mapped)])
 
     def _read(self, predicted: Any) -> Array:

@@ -156,9 +156,9 @@ class Separate:
                 return Answer(predicted, lower=np.full(len(predicted), -np.inf), upper=np.full(len(predicted), np.inf))
             model = _at_its_start(model, block)
         if level is None:
-            return Answer(model.predict(X))
-        lower, upper = model.predict_intervals(X, level)
-        return Answer(np.zeros(len(lower)), lower=lower, upper=upper)
+            return Answer(model._predict_next(X))
+        out = model._predicted(X, "predict_intervals", level, apart=False)
+        return Answer(np.zeros(len(out.lower)), lower=out.lower, upper=out.upper)
 
     def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
         """Predicts, then learns; passes ``accept`` the number of rows learned."""

@@ -38,8 +38,9 @@ struct Outputs {
     double* weights = nullptr;               // snapshots, d each
     double* memory = nullptr;                // two memory statistics at each snapshot
     Index every = 0;
-    Index done = 0;    // rows finished
-    Index skipped = 0; // of the finished rows, those with a bad value
+    bool apart = false; // rows without labels are predicted as if no label came before their own, however late it comes
+    Index done = 0;     // rows finished
+    Index skipped = 0;  // of the finished rows, those with a bad value
 };
 
 inline namespace DRIFTLINE_ISA {

@@ -37,19 +37,6 @@ class Mixtures {
             total += weights(rate)[k] * predictions[k];
         return total;
     }
-    // The mixture of the chosen predictions alone.
-    double mixed_among(Index rate, const double* predictions, const std::vector<Index>& chosen) const {
-        std::vector<double> losses, prior, weights(chosen.size());
-        for (const Index k : chosen) {
-            losses.push_back(losses_[rate * count_ + k]);
-            prior.push_back(prior_[rate * count_ + k]);
-        }
-        mixing_engine().weigh(losses.data(), prior.data(), rows_[rate], weights.data(), static_cast<Index>(chosen.size()));
-        double total = 0;
-        for (std::size_t i = 0; i < chosen.size(); ++i)
-            total += weights[i] * predictions[chosen[i]];
-        return total;
-    }
     void learn(const double* predictions, double y, double weight) {
         const double before = least_;
         least_ = largest_square;
@@ -116,10 +103,6 @@ class Mixer {
         if (scale_ > 0)
             engine<double>().predict(top_.state, correction, nullptr);
         return mix_rest(expert, correction);
-    }
-    // The mixture of the chosen experts, weighted by their long-run losses.
-    double mix_among(const double* expert, const std::vector<Index>& chosen) const {
-        return first_.mixed_among(first_.rates() - 1, expert, chosen);
     }
     // Like mix, and then learns the label.
     double learn(const double* expert, double y, double weight) {

@@ -9,6 +9,7 @@
 #include "driftline/ensembles/auto_inputs.hpp"
 #include "driftline/ensembles/auto_mixer.hpp"
 #include "driftline/ensembles/auto_replay.hpp"
+#include "driftline/ensembles/long_run.hpp"
 #include "driftline/ensembles/team.hpp"
 
 namespace driftline {
@@ -17,7 +18,7 @@ template <class T> class AutoModel {
   public:
     AutoModel(Index features, Index born, bool intercept, const Limits& labels)
         : inputs(features, born, intercept), kinds_(experts_for(born)), mixer_(initial_log_weights(kinds_)),
-          team_(features, born, labels), jump_detectors_(kinds_.size()),
+          team_(features, born, labels), long_run_(features), jump_detectors_(kinds_.size()),
           predictions_(kinds_.size() + experts_without_model) {
         for (const ExpertKind& kind : kinds_)
             models_.push_back(std::make_unique<SecondOrderModel<T>>(inputs.width(kind.view), false, kind.policy()));
@@ -43,17 +44,6 @@ template <class T> class AutoModel {
     }
     // The variance of the error of the row predicted last, relative to other rows.
     double variance() const { return team_.variance(); }
-    // Predicts a row that need not follow the learned ones, using only experts that see no earlier label or row.
-    double predict_apart(const double* x) {
-        inputs.recall(x, 0, past_);
-        ask_experts(x);
-        complete(inputs.label_memory);
-        std::vector<Index> chosen{experts() - 1}; // the mean of the labels
-        for (std::size_t k = 0; k < kinds_.size(); ++k)
-            if (kinds_[k].view == FeatureView::raw || kinds_[k].view == FeatureView::standard)
-                chosen.push_back(static_cast<Index>(k));
-        return labels().hold(saturate(mixer_.mix_among(predictions_.data(), chosen), DBL_MAX));
-    }
     // Like predict, and writes to `record` what learning the label will need.
     double ask(const double* x, Index delay, std::vector<double>& record) {
         const double prediction = predict(x, delay);
@@ -161,6 +151,7 @@ template <class T> class AutoModel {
         const Index before = features();
         inputs.grow(more);
         team_.grow(more);
+        long_run_.grow(more);
         warm_.grow(before, more, inputs.rows_back());
         for (std::size_t k = 0; k < kinds_.size(); ++k)
             models_[k] = models_[k]->grown(more * extent_of(kinds_[k].view, inputs.born()).group);
@@ -194,6 +185,7 @@ template <class T> class AutoModel {
         inputs.visit(act);
         mixer_.visit(act);
         team_.visit(act);
+        long_run_.sample.visit(act);
         act(reinterpret_cast<double*>(jump_detectors_.data()), static_cast<Index>(4 * jump_detectors_.size()));
         warm_.visit(act);
         for (auto& model : models_) {
@@ -210,6 +202,8 @@ template <class T> class AutoModel {
     Mixer& mixer() { return mixer_; }
     Team& team() { return team_; }
     const Team& team() const { return team_; }
+    // Predicts rows before whose label no other label comes.
+    LongRun& long_run() { return long_run_; }
 
     AutoInputs inputs;
     AutoSums sums;
@@ -224,6 +218,7 @@ template <class T> class AutoModel {
     std::vector<ExpertKind> kinds_;
     Mixer mixer_;
     Team team_;
+    LongRun long_run_;
 
     void measure_columns() {
         widest_ = 1;
@@ -295,6 +290,7 @@ template <class T> class AutoModel {
     // Learns a label in everything but the mixer; the current row and its past are set.
     void take_in(const double* x, double y, double weight, const Predicted& predicted) {
         judge(y, predicted.label, predicted.variance);
+        long_run_.sample.add(x, y, weight);
         take_place(x, y, weight);
     }
     // Makes the current row the last one. With weight 0, nothing is learned from it.

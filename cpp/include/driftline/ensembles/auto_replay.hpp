@@ -103,13 +103,25 @@ template <class T> class AutoReplay {
         if (out.lower)
             write_interval(out, t, m_.coverage, m_.labels(), variance, m_.sums.largest_loss);
     }
+    void predict_apart(const Outputs& out, Index t, const double* x) {
+        out.predictions[t] = m_.labels().hold(m_.long_run_.predict(x));
+        if (!out.lower)
+            return;
+        IntervalBasis basis = m_.long_run_.basis();
+        basis.limits = m_.labels();
+        write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+    }
     void replay_row(const Batch& batch, Outputs& out, RowAction action, const double* x) {
         const Index t = out.done++;
         out.predictions[t] = NAN;
         write_no_interval(out, t);
         if (action != RowAction::pass) {
-            const double prediction = m_.predict(x, m_.coverage.delay);
-            show(out, t, prediction, m_.variance());
+            if (out.apart && !batch.y) {
+                predict_apart(out, t, x);
+            } else {
+                const double prediction = m_.predict(x, m_.coverage.delay);
+                show(out, t, prediction, m_.variance());
+            }
         }
         if (action == RowAction::learn) {
             m_.learn(x, batch.y[t], weight_of(batch, t));
@@ -146,6 +158,7 @@ template <class T> class AutoReplay {
             double* record = block.records.data() + t * team.record_size();
             block.ranges[t] = team.ask_linear(x, 0, m_.mix_and_learn(y, weight), record);
             team.teach_linear(record, m_.features(), x, y, weight);
+            m_.long_run_.sample.add(x, y, weight);
         }
         trees_are_free_.wait(false, std::memory_order_acquire);
         block.in_trees = 0;
