@@ -9,7 +9,8 @@ from tests.test_cli.calling import call, outcome
 from tests.test_cli.test_forecast import series, timed
 from tests.test_cli.test_matching import OPTIONS, files, orders
 
-WORSE = "are predicted without the labels in between, so they get worse row by row"
+APART = "several rows are predicted without the labels in between, however far ahead they are"
+NARROW = "the intervals are as wide as for the next row, but the target may have drifted by a later one"
 AHEAD = "driftline run --steps{added} and driftline forecast"
 
 
@@ -25,26 +26,23 @@ def cells(text):
 
 
 @pytest.mark.parametrize("delay", [0, 5])
-def test_each_row_is_predicted_at_its_distance_from_the_last_known_label(capsys, tmp_path, delay):
-    """Auto's lags count from the predicted row. Only the first row has an interval."""
+def test_one_row_is_the_next_and_several_have_no_labels_in_between(capsys, tmp_path, delay):
     frame = series()
     state = trained(capsys, tmp_path, frame[:390], "--delay", delay)
     frame[390:].to_csv(tmp_path / "future.csv", index=False)
     code, out, err = call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8)
-    rows = "the first row is 6 rows beyond the last known label, as in the run. Rows after it" if delay else ""
     ways = AHEAD.format(added=", with 5 added for the late labels," if delay else "")
-    assert (code, err) == (
-        0,
-        f"driftline predict: Warning: {rows or 'rows after the first'} {WORSE}; they have no intervals. "
-        f"For future rows use {ways}; to evaluate rows that have labels, driftline run\n",
-    )
-    model = dl.load(state)
-    tickets = [model.ask(x, delay=delay + k) for k, x in enumerate(frame[["hour", "wind"]][390:].to_numpy())]
-    rows = cells(out)
-    np.testing.assert_allclose([float(row[2]) for row in rows], [ticket.prediction for ticket in tickets], rtol=1e-12)
-    np.testing.assert_allclose([float(cell) for cell in rows[0][3:]], tickets[0].interval(0.8), rtol=1e-12)
-    assert [row[3:] for row in rows[1:]] == [["", ""]] * 9
-    assert len({ticket.prediction for ticket in tickets}) > 1
+    evaluating = "to evaluate rows that have labels, driftline run"
+    assert (code, err) == (0, f"driftline predict: Warning: {APART}. For the next few rows use {ways}; {evaluating}\n")
+    model, X = dl.load(state), frame[["hour", "wind"]][390:].to_numpy()
+    wanted = np.column_stack([model.predict(X), *model.predict_intervals(X, 0.8)])
+    np.testing.assert_allclose(np.array([row[2:] for row in cells(out)], dtype=float), wanted, rtol=1e-12)
+    assert np.isfinite(wanted).all()
+    frame[391:392].to_csv(tmp_path / "one.csv", index=False)
+    ((_, _, *found),) = cells(call(capsys, "predict", state, tmp_path / "one.csv", "--level", 0.8)[1])
+    ticket = model.ask(X[1], delay=delay)
+    np.testing.assert_allclose(np.array(found, dtype=float), [ticket.prediction, *ticket.interval(0.8)], rtol=1e-12)
+    assert abs(ticket.prediction - wanted[1, 0]) > 1e-6
     assert call(capsys, "predict", state, tmp_path / "future.csv", "--level", 0.8, "--quiet")[2] == ""
 
 
@@ -63,13 +61,13 @@ def test_rows_without_a_label_do_not_change_how_far_ahead_the_first_row_is(capsy
 @pytest.mark.parametrize(
     ("more", "level", "words"),
     [
-        ([], None, f"rows after the first {WORSE}. For future rows use {AHEAD.format(added='')}; to evaluate"),
+        ([], None, f"{APART}. For the next few rows use {AHEAD.format(added='')}; to evaluate"),
         (["-m", "rls"], None, None),  # its predictions do not depend on the order of the rows
-        (["-m", "rls"], 0.9, "rows after the first have no intervals, because the target may have drifted by then. For"),
+        (["-m", "rls"], 0.9, f"{NARROW}. For"),
         (
             ["--task", "classify"],
             None,
-            f"rows after the first {WORSE}. To evaluate rows that have labels, use driftline run",
+            f"{APART}. To evaluate rows that have labels, use driftline run",
         ),
         (["--task", "classify", "-m", "rls"], None, None),
         (["--key", "meter"], None, "some keys have several rows; each is predicted as the next row of its key, which"),

@@ -65,6 +65,7 @@ class Learner(Model, Saved):
     _composes = True  # can be a base estimator of a network or a classifier
     _linear = True  # predictions are linear in the features, with one weight each
     _looks_back = False  # uses earlier rows and labels, so a skipped row keeps its place among them
+    _measured_apart = False  # intervals of `predict_intervals` come from errors made without labels in between
     _may_refuse = True  # may refuse a valid row because of the state that it would lead to
     _takes_outputs = False  # as above, with the current parameters
     _keeps_shares = False  # the core records the experts' weights at snapshots; otherwise they are queried
@@ -351,7 +352,11 @@ class Learner(Model, Saved):
         return predictions
 
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
-        """The interval ends (lower, upper) of many rows, which are predicted as by :meth:`predict`."""
+        """The interval ends (lower, upper) of many rows, which are predicted as by :meth:`predict`.
+
+        Auto's are as wide as its errors without labels. All other learners' are as wide as those of the next row: if the
+        target drifts, rows further ahead fall outside more often.
+        """
         out = self._predicted(X, "predict_intervals", level)
         return out.lower, out.upper
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -136,9 +136,9 @@ class Predictor:
     def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
         self.trained, self.rows, self.level = trained, rows, level
         self.count = 0
-        self._delay = trained.delay
         self._recent = list(rows.maker.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
+        self._single = False  # whether the file has one row
         self._check_columns()
 
     def _check_columns(self) -> None:
@@ -154,7 +154,7 @@ class Predictor:
         rows = self.rows
         rows.start()
         with Progress(rows.count, show=show) as bar:
-            while (raw := rows.next_raw()) is not None:
+            for raw in self._blocks():
                 columns, zone = self.take(raw)
                 if len(columns["row"]):  # rows with ids may only bring labels
                     output.write(columns, zone)
@@ -162,6 +162,17 @@ class Predictor:
         rows.close()
         if not self.count:
             raise DataError("has a header but no rows", source=rows.name)
+
+    def _blocks(self) -> Iterator[Block]:
+        """All rows; finds out first whether there are several."""
+        first, second = self.rows.next_raw(), None
+        if first is not None:
+            second = self.rows.next_raw()
+            self._single = second is None and len(first) == 1
+            yield first
+        if second is not None:
+            yield second
+            yield from iter(self.rows.next_raw, None)
 
     def take(self, raw: Block) -> tuple[Columns, str | None]:
         """Predicts some rows; returns the columns to write, and the zone of their times."""
@@ -196,17 +207,15 @@ class Predictor:
             self._keys.update(keys)
             return _by_key(model, _as_learned(model, keys), block.X, self.level, keys)
         X = block.X if columns_of(model) or not model._encodes else self._numbers(model, block)
-        if not len(block) or model._looks_back or not self.trained.in_order:
-            return self._one_by_one(model, block, X, len(block))
+        if not len(block) or self._single or not self.trained.in_order:
+            return self._one_by_one(model, block, X)
         try:
-            said = model.predict(X)
+            found = {"prediction": as_written(model.predict(X))}
+            if self.level is not None:
+                found["lower"], found["upper"] = model.predict_intervals(X, self.level)
         except ValueError:  # explained with its place
-            return self._one_by_one(model, block, X, len(block))
-        found = self._one_by_one(model, block, X, 0 if self.count else 1)
-        if self.level is not None:
-            gap = np.full(len(block) - len(found["lower"]), np.nan)
-            found |= {name: np.append(found[name], gap) for name in ("lower", "upper")}
-        return found | {"prediction": as_written(said)}
+            return self._one_by_one(model, block, X)
+        return found
 
     def _numbers(self, model: Learner, block: Block) -> Array:
         """The rows for a model without names; raises DataError if it learned from another number of columns."""
@@ -215,58 +224,52 @@ class Predictor:
             raise DataError(f"the rows have {block.X.columns} columns of numbers, the model learned from {known}")
         return np.asarray(block.X)
 
-    def _one_by_one(self, model: Learner, block: Block, X: RowBlock | Array, count: int) -> Columns:
-        """Predicts the first rows in order, each one row further ahead than the one before, or rows with ids."""
-        in_order, classes = self.trained.in_order, model._estimator_type == "classifier"
+    def _one_by_one(self, model: Learner, block: Block, X: RowBlock | Array) -> Columns:
+        """Predicts the next row, or rows with ids, whose labels are as late as in the run."""
+        count, classes = len(block), model._estimator_type == "classifier"
         said, ends = np.empty(count, dtype=object if classes else np.float64), np.full((2, count), np.nan)
         rows = each_row(model, X, 0, count) if isinstance(X, RowBlock) else iter(X[:count])
         place = 0
         try:
             for place, row in enumerate(rows):
-                number, delay = self.count + place, self._delay
-                ticket = model.ask(row, delay + number if in_order and delay is not None else None)
+                ticket = model.ask(row, self.trained.delay if self.trained.in_order else None)
                 said[place] = ticket.prediction
-                if number == 0:
-                    self._delay = ticket.delay
-                if self.level is not None and (number == 0 or not in_order):
+                if self.level is not None:
                     ends[:, place] = ticket.interval(self.level)
         except ValueError as error:
             raise DataError(str(error), place=block.place(place)) from error
         return {"prediction": as_written(said)} | ({} if self.level is None else {"lower": ends[0], "upper": ends[1]})
 
     def warning(self) -> str | None:
-        """What to say about rows that the model predicts further ahead than it learned to."""
+        """What to say about several rows, which the model predicts as if no label came in between."""
         model = self.trained.model
         if isinstance(model, Fleet):
             return SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._looks_back or self.level) else None
-        if not self.trained.in_order or self.count == 1:
+        if not self.trained.in_order or self._single:
             return None
-        return further_ahead(model, self._delay or 0, bounded=self.level is not None)
+        return without_labels(model, self.trained.delay or 0, bounded=self.level is not None)
 
 
-def further_ahead(model: Learner, delay: int, *, bounded: bool) -> str | None:
-    """The warning about rows after the first; None if they are not worse than it.
+def without_labels(model: Learner, delay: int, *, bounded: bool) -> str | None:
+    """The warning about several rows; None if labels in between would change neither predictions nor intervals.
 
     Args:
         model: the model.
         delay: how many rows late the labels are.
         bounded: whether intervals are wanted.
     """
-    rows, added = "rows after the first", ""
-    if delay:
-        rows = f"the first row is {delay + 1:,} rows beyond the last known label, as in the run. Rows after it"
-        added = f", with {delay:,} added for the late labels,"
-    if model._looks_back:
-        words = f"{rows} are predicted without the labels in between, so they get worse row by row"
-        words += "; they have no intervals" if bounded else ""
-        if model._estimator_type == "classifier":
-            return f"{words}. To evaluate rows that have labels, use driftline run"
-        future = f"For future rows use driftline run --steps{added} and driftline forecast"
-        return f"{words}. {future}; to evaluate rows that have labels, driftline run"
-    if not bounded:
-        return None
-    words = f"{rows} have no intervals, because the target may have drifted by then"
-    return f"{words}. For intervals further ahead use driftline run --steps{added} and driftline forecast"
+    added = f", with {delay:,} added for the late labels," if delay else ""
+    narrow = bounded and not model._measured_apart
+    intervals = "the intervals are as wide as for the next row, but the target may have drifted by a later one"
+    if not model._looks_back:
+        ways = f"For intervals further ahead use driftline run --steps{added} and driftline forecast"
+        return f"{intervals}. {ways}" if narrow else None
+    words = "several rows are predicted without the labels in between, however far ahead they are"
+    words += f"; {intervals}" if narrow else ""
+    if model._estimator_type == "classifier":
+        return f"{words}. To evaluate rows that have labels, use driftline run"
+    future = f"For the next few rows use driftline run --steps{added} and driftline forecast"
+    return f"{words}. {future}; to evaluate rows that have labels, driftline run"
 
 
 def _as_learned(fleet: Fleet, keys: list[str]) -> list[Any]:

@@ -110,7 +110,7 @@ class Auto(Learner, init=False):
     _sum_names = _core.auto_sums
     _plain_intercept = False
     _may_refuse = False
-    _looks_back = True
+    _looks_back = _measured_apart = True
     _core: AutoCore | None = params.state(None)
 
     def _require_core(self, what: str) -> AutoCore:

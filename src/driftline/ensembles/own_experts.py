@@ -58,7 +58,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # Met
 
     _by_feature = _linear = False
     _may_refuse, _plain_intercept = Learner._may_refuse, Learner._plain_intercept
-    _restore = Learner._restore
+    _restore, _measured_apart = Learner._restore, False
 
     if TYPE_CHECKING:
 

@@ -75,6 +75,10 @@ class Pipeline(MetaLearner):
     _plain_intercept = False
 
     @property
+    def _measured_apart(self) -> bool:  # type: ignore[override]
+        return self._base_learners()[0]._measured_apart
+
+    @property
     def _looks_back(self) -> bool:  # type: ignore[override]
         return super()._looks_back or any(isinstance(part, Lags) for part in self.parts)
 
