@@ -91,6 +91,9 @@ def test_weights_count_and_their_scale_does_not():
     weights = np.random.default_rng(5).integers(1, 4, 400).astype(float)
     found = dl.Auto().fit(X, y, sample_weight=weights).predict(X)
     np.testing.assert_allclose(dl.Auto().fit(X, y, sample_weight=1024 * weights).predict(X), found, rtol=1e-6)
+    np.testing.assert_allclose(
+        dl.Auto().fit(X, y, sample_weight=2.0**-400 * np.ones(400)).predict(X), dl.Auto().fit(X, y).predict(X), rtol=1e-6
+    )
     assert np.abs(dl.Auto().fit(X, y).predict(X) - found).max() > 0.01
 
 
@@ -109,15 +112,17 @@ def test_names_and_missing_values_work_as_for_one_row():
 
 
 def test_a_feature_that_appears_late_was_zero_before():
+    pandas = pytest.importorskip("pandas")
     X, y = curved(120)
     model = dl.Auto()
     for x, label in zip(X[:60], y[:60], strict=True):
         model.learn_one({"a": x[0]}, label)
-    model.predict([[0.0]])  # fits what the new feature makes out of date
+    model.predict(pandas.DataFrame({"a": [0.0]}))  # fits what the new feature makes out of date
     for x, label in zip(X[60:], y[60:], strict=True):
         model.learn_one({"a": x[0], "b": x[1]}, label)
     wide = np.c_[X[:, 0], np.r_[np.zeros(60), X[60:, 1]]]
-    np.testing.assert_array_equal(model.predict(X), dl.Auto().fit(wide, y).predict(X))
+    found = model.predict(pandas.DataFrame(X, columns=["a", "b"]))
+    np.testing.assert_array_equal(found, dl.Auto().fit(wide, y).predict(X))
 
 
 def test_a_forged_sample_is_refused():

@@ -37,7 +37,7 @@ class StreamSample {
             for (Index j = 0; j < features_; ++j)
                 x_.push_back(held(x[j]));
             y_.push_back(saturate(y, 1e150));
-            weights_.push_back(held(weight));
+            weights_.push_back(static_cast<float>(at_most(at_least(FLT_MIN, weight), 1e30)));
             if (count() > room())
                 thin();
         }
