@@ -56,14 +56,13 @@ def load(path: Path) -> TrainedForecaster:
     if not model.n_seen_:
         raise ModelFileError(f"{path}: the forecaster has seen no row yet")
     if extra is None or extra.plain.get("kind") != checkpoint.KIND:
-        if model._cells is not None:
-            return _by_columns(model)
-        if model._names is None:
-            raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         names = model._names
+        if names is None:
+            raise ModelFileError(f"{path}: the forecaster has no column names; use it from Python")
         known = names if model.known is None else [each if each in names else names[int(str(each))] for each in model.known]
-        columns = tuple(map(str, known))
-        return TrainedForecaster(model, Options(features=columns), None, columns, model.n_seen_)
+        ahead, texts = tuple(map(str, known)), [n for n, each in _columns(model).items() if isinstance(each, Categories)]
+        text = tuple(str(name) for name in known if name in texts)
+        return TrainedForecaster(model, Options(features=ahead, text=text), None, ahead, model.n_seen_)
     kept = checkpoint.of(model, extra, path)
     options = replace(kept.options, target_needed=False)
     known = kept.settings["known"]
@@ -74,14 +73,6 @@ def load(path: Path) -> TrainedForecaster:
     words = {name: word for name, word in options.missing.items() if not name or name in ahead}
     wanted = replace(options, features=ahead, drop=(), text=text, missing=words)
     return TrainedForecaster(model, wanted, kept.known, ahead, kept.rows)
-
-
-def _by_columns(model: Forecaster) -> TrainedForecaster:
-    """A forecaster trained on text or times from Python: it encodes the columns of a file itself."""
-    columns = _columns(model)
-    ahead = tuple(map(str, columns if model.known is None else model.known))
-    text = tuple(name for name in ahead if isinstance(columns.get(name), Categories))
-    return TrainedForecaster(model, Options(features=ahead, text=text), None, ahead, model.n_seen_)
 
 
 def _columns(model: Forecaster) -> dict[Any, Column]:
