@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline.tables.block import of_columns
+from driftline.tables.cells import Given
 from tests import patience
 
 from .apart import keyed_rows, require_same
@@ -241,6 +243,18 @@ def test_models_in_one_block_of_memory_refuse_text_after_numbers(verb, arguments
     with pytest.raises(ValueError, match=rf"^Fleet.{verb}: .*shop"):
         getattr(fleet, verb)(*arguments)
     assert fleet.n_seen_.tolist() == [1, 0]
+
+
+def test_a_file_that_brings_a_column_later_is_refused_with_advice_that_works():
+    first, later = (of_columns({name: Given("number", np.ones(2)) for name in names}, 2, begins={}) for names in ("a", "ab"))
+    fleet, growing = dl.Fleet(dl.RLS(), 2), dl.Fleet(dl.RLS(missing="mean"), 2)
+    for each in (fleet, growing):
+        each.run([0, 1], first, [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^Fleet.run: the feature 'b' is new, .*, such as Auto or those with missing="):
+        fleet.run([0, 1], later, [1.0, 2.0])
+    assert fleet.n_seen_.tolist() == [1, 1]
+    growing.run([0, 1], later, [1.0, 2.0])
+    assert growing[0].feature_names_in_.tolist() == ["a", "b"]
 
 
 @pytest.mark.parametrize("learner", [dl.RLS(intercept=False), dl.Ridge(intercept=False)], ids=["RLS", "Ridge"])

@@ -84,7 +84,10 @@ class Packed:
         return RowBlock(np.column_stack(columns), names=self.names, where=where)
 
     def _refuse_new(self, name: Any, where: str, why: str = "") -> NoReturn:
-        raise ValueError(f"{where}: the feature {name!r} is new, but the first row fixes the features of a fleet{why}")
+        raise ValueError(
+            f"{where}: the feature {name!r} is new, but the first row fixes the features of a fleet{why}; "
+            'models that can grow, such as Auto or those with missing="mean", take it'
+        )
 
     def labels(self, y: Any, rows: int, where: str) -> Array:
         """Their labels."""
