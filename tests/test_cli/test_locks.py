@@ -37,7 +37,9 @@ def running(arguments, folder):
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdin.write(as_csv(mixed(50)))
         process.stdin.flush()
-        wait_for(lambda: any(str(process.pid) in path.read_text() for path in folder.glob("*.driftline-lock")), process)
+        held = f"{process.pid},"
+        files = sum(str(argument) in OUTPUTS for argument in arguments)
+        wait_for(lambda: sum(held in path.read_text() for path in folder.glob("*.driftline-lock")) == files, process)
         yield process
         if process.poll() is None:
             process.stdin.close()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftline.base.run import Run
-from driftline.cli.scoring import make_class_score, make_given_score, make_score
+from driftline.cli.measures import Errors, WrongClasses, given_score
 from driftline.evaluate import coverage_by, interval_score
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
 from driftline.evaluate.metrics import MSE, Coverage, OfBaselineWhereKnown
@@ -30,7 +30,7 @@ def rows(count, seed=0, level=0.0):
 
 
 def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
-    score = make_score(delay, 0.9)
+    score = Errors().score(delay, 0.9)
     for start, stop in pairwise([0, *sorted(cuts), len(y)]):
         part = slice(start, stop)
         score.add(Predicted(predicted[part], lower[part], upper[part]), y[part])
@@ -38,7 +38,7 @@ def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
             state = score.state()
             arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
             plain = json.loads(json.dumps({name: value for name, value in state.items() if name not in arrays}))
-            score = make_score(delay, 0.9)
+            score = Errors().score(delay, 0.9)
             score.restore(plain | arrays)
     return score
 
@@ -80,7 +80,7 @@ def test_neither_blocks_nor_resuming_change_the_scores(cuts, resume, delay):
 
 
 def test_scores_are_none_if_there_is_nothing_to_measure():
-    score = make_score(0)
+    score = Errors().score(0)
     assert set(score.figures().values()) == {None}
     score.add(Predicted(np.zeros(3)), np.full(3, np.nan))
     assert set(score.figures().values()) == {None}
@@ -188,7 +188,7 @@ def test_the_season_is_chosen_without_the_label_to_be_predicted():
 
 def test_every_row_is_scored_or_skipped_or_early_and_none_twice():
     y = np.array([np.nan, 1.0, np.nan, 2.0, 3.0, np.nan])
-    score = make_given_score([])
+    score = given_score([])
     score.add(Predicted(np.zeros(6)), y, early=3)
     assert (score.early, score.scored, score.skipped) == (3, 2, 1)
 
@@ -211,7 +211,7 @@ def test_the_baselines_of_classes_count_the_classes_that_have_arrived_and_keep_t
 
 def test_a_classifier_and_the_baselines_of_classes_are_scored_on_the_same_rows():
     classes, said = np.array([*"aabab", None], dtype=object), np.array(["b", "a", "a", None, "b", "a"], dtype=object)
-    score = make_class_score(delay=0)
+    score = WrongClasses().score(delay=0)
     score.add(Predicted(said), classes)
     assert (score.scored, score.early, score.skipped) == (3, 1, 2)  # rows 1, 2 and 4; before row 0 no class was known
     assert score.figures() == {

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.measures import Errors, WrongClasses
-from driftline.cli.scoring import standing
+from driftline.cli.measures import Errors, WrongClasses, standing
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress, Table
 from driftline.evaluate.scores import Score
@@ -48,7 +47,7 @@ class Competitor:
                 self.seconds += perf_counter() - began
                 assert block.y is not None
                 self.score.add(run, block.y)
-                return self.measure.losses(run, block)
+                return self.measure.losses(run)
         return np.zeros(len(block))
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.cli.scoring import make_given_score
+from driftline.cli.measures import given_score
 from driftline.cli.tasks import Columns, Task, beginning
 from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
@@ -39,7 +39,7 @@ class Keyed(Task):
     least_rows = 16_384  # each call first copies the models of all its keys
 
     def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, make_given_score(LastAndMean.names, level), None)
+        super().__init__(model, given_score(LastAndMean.names, level), None)
         self._baselines = BaselinesByKey()
         self.options, self.level, self.log = options, level, log
         self._words: list[str] = []

@@ -9,7 +9,7 @@ import numpy as np
 
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
-from driftline.cli.scoring import make_given_score
+from driftline.cli.measures import given_score
 from driftline.cli.tasks import Columns, Task
 from driftline.delayed import Pending
 from driftline.evaluate.baselines import BaselinesById, LastAndMean
@@ -30,7 +30,7 @@ class Matching(Task):
     """
 
     def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
-        super().__init__(model, make_given_score(LastAndMean.names, level), None)
+        super().__init__(model, given_score(LastAndMean.names, level), None)
         self.level, self.labels = level, labels
         self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
         self._baselines = BaselinesById()

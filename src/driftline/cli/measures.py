@@ -1,21 +1,23 @@
-"""The measures by which learners are compared: errors of numbers, or the share of wrong classes."""
+"""What the command line measures, beside simple baselines, and the words for it."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from driftline.base.learner import Learner
 from driftline.base.run import Run
-from driftline.cli.scoring import make_class_score, make_score, r2_in_words
-from driftline.evaluate.baselines import BASELINES, OF_CLASSES, LastValue
-from driftline.evaluate.metrics import BASELINE_ACCURACIES, BASELINE_ERRORS
-from driftline.evaluate.scores import Score
+from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LastValue, OneSeasonAgo
+from driftline.evaluate.metrics import BASELINE_ACCURACIES, BASELINE_ERRORS, MAE, R2, RMSE, Accuracy, Coverage, OfBaseline
+from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.tables import Cell, Value
-from driftline.files import Block
 from driftline.tables.inputs import Array
 
 Figures = dict[str, float | None]
+_FAR = 100  # times a baseline's error; beyond it the factor is not shown
 
 
 class Errors:
@@ -23,12 +25,12 @@ class Errors:
 
     columns: tuple[str, ...] = ("rmse", "mae", "r2", "rmse / last value's")  # of a table, beside the name and the time
 
-    def score(self, delay: int) -> Score:
-        """An empty score for one learner whose labels come this many rows late."""
-        return make_score(delay)
+    def score(self, delay: int = 0, level: float | None = None) -> Score:
+        """An empty score for one learner whose labels come this many rows late; baselines learn the same labels."""
+        return Score(_numbers(BASELINES, level), baselines=Baselines(delay))
 
-    def losses(self, run: Run, block: Block) -> Array:
-        """The loss of each row: its squared error."""
+    def losses(self, run: Run) -> Array:
+        """The loss of each row."""
         return run.losses
 
     def loss(self, own: Figures) -> float | None:
@@ -48,24 +50,38 @@ class Errors:
         keys = {kind.title: BASELINE_ERRORS[name] for name, kind in BASELINES.items()}
         return [(title, [own[key], None, None, _ratio(own, key)]) for title, key in keys.items()]
 
+    def in_words(self, own: Figures, season: int | None) -> list[str]:
+        """The figures as lines of a summary; ``season`` is the lag of the seasonal value."""
+        if own["rmse"] is None:
+            return []
+        rmse, r2 = own["rmse"], own["r2"]
+        lines = [
+            f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(own['mae'])}"
+            + (f", R² {r2_in_words(r2)}" if r2 is not None else "")
+        ]
+        for name, kind in BASELINES.items():
+            error = own.get(BASELINE_ERRORS[name])
+            if comparison := lower_by(rmse, error):
+                which = f" (now the label of {season:,} rows before)" if kind is OneSeasonAgo else ""
+                lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
+        if own["coverage"] is not None:
+            lines.append(f"  {100 * own['coverage']:.1f} % of the labels were in their intervals")
+        return lines
+
 
 class WrongClasses(Errors):
     """The share of classes that were predicted wrongly."""
 
     columns = ("accuracy", "error rate")
 
-    def score(self, delay: int) -> Score:
-        """A score of classes."""
-        return make_class_score(delay)
+    def score(self, delay: int = 0, level: float | None = None) -> Score:
+        """A score of classes, which have no intervals."""
+        others = [OfBaseline(Accuracy(), name, title) for name, title in BASELINE_ACCURACIES.items()]
+        return Score(Settings.totals([Accuracy(), *others]), classes=True, baselines=Baselines(delay, OF_CLASSES))
 
-    def losses(self, run: Run, block: Block) -> Array:
+    def losses(self, run: Run) -> Array:
         """1 for a wrong class, 0 for a correct one, NaN without a class or a prediction."""
-        assert block.y is not None
-        known = np.array(
-            [label is not None and predicted is not None for label, predicted in zip(block.y, run.predictions, strict=True)]
-        )
-        wrong: Array = np.where(known, run.predictions != block.y, np.nan).astype(np.float64)
-        return wrong
+        return np.where([predicted is None for predicted in run.predictions], np.nan, run.losses)
 
     def loss(self, own: Figures) -> float | None:
         """The error rate."""
@@ -83,6 +99,24 @@ class WrongClasses(Errors):
         """The most frequent class and the last one."""
         return [(kind.title, self.cells({"accuracy": own[BASELINE_ACCURACIES[name]]})) for name, kind in OF_CLASSES.items()]
 
+    def in_words(self, own: Figures, season: int | None) -> list[str]:
+        """The accuracy of the classifier and of the baselines."""
+        if own["accuracy"] is None:
+            return []
+        beside = [(kind.title, own[BASELINE_ACCURACIES[name]]) for name, kind in OF_CLASSES.items()]
+        shown = [f"  the {title}: {100 * (value or 0):.1f} %" for title, value in beside]
+        return [f"accuracy {100 * own['accuracy']:.1f} % of the classes", *shown]
+
+
+def given_score(baselines: Iterable[str], level: float | None = None) -> Score:
+    """A score of numbers whose baselines' predictions are given with the rows, because labels come in another order."""
+    return Score(_numbers(baselines, level))
+
+
+def _numbers(baselines: Iterable[str], level: float | None) -> Settings:
+    others = [OfBaseline(RMSE(), name, BASELINE_ERRORS[name]) for name in baselines]
+    return Settings.totals([RMSE(), MAE(), R2(), *others, *([] if level is None else [Coverage()])])
+
 
 def _r2(value: float | None) -> Value | Cell:
     return value if value is None or value >= -1 else Cell(value, r2_in_words(value))
@@ -92,3 +126,44 @@ def _ratio(own: Figures, key: str) -> float | None:
     """An error relative to that of the last value."""
     error, last = own[key], own[BASELINE_ERRORS[LastValue.name]]
     return error / last if error is not None and last else None
+
+
+def standing(score: Score, model: Learner) -> str:
+    """The current error and memory, for the progress bar."""
+    totals, memory = score.totals(), model._memory() if model._core is not None else None
+    name, value = next(iter(totals.items()))
+    words = [] if math.isnan(value) else [f"{'error' if name == 'rmse' else name} {value:.4g}"]
+    return "  ".join(words if memory is None else [*words, f"memory {memory:,.0f} rows"])
+
+
+def r2_in_words(value: float) -> str:
+    """R² in words.
+
+    >>> r2_in_words(0.98765), r2_in_words(-1e39)
+    ('0.9877', 'far worse than the mean')
+    """
+    return f"{value:.4f}" if value >= -1 else "far worse than the mean"
+
+
+def lower_by(value: float | None, other: float | None) -> str:
+    """How an error compares with a baseline's, in words.
+
+    >>> lower_by(8.0, 10.0), lower_by(12.0, 10.0), lower_by(10.0, 10.0)
+    ('20 % below', '20 % above', 'the same as')
+    >>> lower_by(2e9, 10.0)
+    'far above'
+    """
+    if value is None or not other or not math.isfinite(value) or not math.isfinite(other):
+        return ""
+    if value / other >= _FAR:
+        return "far above"
+    percent = round(100 * (1 - value / other), 1 if abs(1 - value / other) < 0.1 else 0)
+    if percent == 0:
+        return "the same as"
+    return f"{abs(percent):g} % {'below' if percent > 0 else 'above'}"
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return f"{value:.5g}" if math.isfinite(value) else "beyond the range of numbers"

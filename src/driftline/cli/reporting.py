@@ -6,7 +6,7 @@ from pathlib import Path
 
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
-from driftline.cli.scoring import make_score
+from driftline.cli.measures import Errors
 from driftline.delayed import Forecaster
 from driftline.report import RunLog
 from driftline.report.page import write_page
@@ -27,7 +27,7 @@ def _by_step(kept: Checkpoint) -> list[dict[str, float | None]]:
         return []
     found = []
     for step in range(kept.model.steps):
-        score = make_score(step, kept.settings["level"])
+        score = Errors().score(step, kept.settings["level"])
         score.restore(kept.parts[f"score {step}"])
         found.append(score.figures())
     return found

@@ -14,12 +14,11 @@ from typing import Any
 from driftline.base.learner import Learner
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
-from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.locks import locked
 from driftline.cli.matching import Matching
+from driftline.cli.measures import Errors, WrongClasses, standing
 from driftline.cli.outputs import Output, open_output
-from driftline.cli.scoring import standing
 from driftline.cli.signals import Stop
 from driftline.cli.tasks import Following, Forecasting, Task
 from driftline.delayed import Forecaster, Pending
@@ -143,10 +142,9 @@ class FileRun:
             if "report" not in kept.parts:
                 raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
             log = RunLog.restore(kept.parts["report"])
-        if request.options.task == CLASSIFY:
-            return Classifying(request.model if kept is None else kept.model, request.delay)
         if request.steps is None:
-            return Following(request.model if kept is None else kept.model, request.delay, request.level, log)
+            measure = WrongClasses() if request.options.task == CLASSIFY else Errors()
+            return Following(request.model if kept is None else kept.model, measure, request.delay, request.level, log)
         self._check_known()
         time = [] if request.options.time is None else [request.options.time]
         known = None if request.known is None else list(dict.fromkeys([*request.known, *time]))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from driftline.cli.classifying import Classifying
 from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
 from driftline.cli.running import RunResult
-from driftline.cli.scoring import lower_by, r2_in_words
-from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
+from driftline.evaluate.baselines import BASELINES
 from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.evaluate.tables import Cell, Table, finite
 from driftline.report.words import count
@@ -29,7 +26,6 @@ _KEY_COLUMNS = ["key", "rows", "alarms", "last at row", "error before", "since"]
 def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     """The summary as text."""
     task, score = result.task, result.task.score
-    found = task.figures
     lines = [f"{result.source}: {count(result.rows, 'row')}, {count(len(result.names), 'feature')}, {task.title}"]
     if result.stopped and not result.rows:
         return f"{result.source}: stopped by {result.stopped} before the first row; no file is written"
@@ -50,10 +46,8 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     if task.by_step:
         lines += str(step_table(task.by_step)).split("\n")
         lines += ["--json has every step"] if len(task.by_step) > 3 else []
-    elif isinstance(task, Classifying):
-        lines += task.in_words()
-    elif found["rmse"] is not None:
-        lines += _error_lines(found, score.season)
+    else:
+        lines += task.measure.in_words(task.figures, score.season)
     lines += [f"Warning: {words}" for words in _warnings(result)]
     if score.skipped:
         lines.append(f"{count(score.skipped, 'row')} without a target or a prediction, not learned")
@@ -105,22 +99,6 @@ def _key_lines(task: Keyed) -> list[str]:
     return lines + ([f"… and {len(raised) - SHOWN_KEYS:,} more"] if len(raised) > SHOWN_KEYS else [])
 
 
-def _error_lines(found: dict[str, float | None], season: int | None) -> list[str]:
-    rmse, r2 = found["rmse"], found["r2"]
-    lines = [
-        f"error (RMSE) {_shown(rmse)}, mean |error| {_shown(found['mae'])}"
-        + (f", R² {r2_in_words(r2)}" if r2 is not None else "")
-    ]
-    for name, kind in BASELINES.items():
-        error = found.get(BASELINE_ERRORS[name])
-        if comparison := lower_by(rmse, error):
-            which = f" (now the label of {season:,} rows before)" if kind is OneSeasonAgo else ""
-            lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
-    if found["coverage"] is not None:
-        lines.append(f"  {100 * found['coverage']:.1f} % of the labels were in their intervals")
-    return lines
-
-
 def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
     """The same as plain values for JSON."""
     task = result.task
@@ -165,9 +143,3 @@ def step_table(by_step: list[dict[str, float | None]]) -> Table:
         inside = None if own["coverage"] is None else Cell(own["coverage"], f"{100 * own['coverage']:.1f} %")
         rows.append([step, *errors, inside])
     return Table(["step", "error (RMSE)", *baselines, "in their intervals"], rows)
-
-
-def _shown(value: float | None) -> str:
-    if value is None:
-        return "unknown"
-    return f"{value:.5g}" if math.isfinite(value) else "beyond the range of numbers"

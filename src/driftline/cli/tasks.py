@@ -12,7 +12,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.run import Run
 from driftline.base.stability import concerns
-from driftline.cli.scoring import make_score
+from driftline.cli.measures import Errors, WrongClasses
 from driftline.delayed import Forecaster
 from driftline.evaluate.scores import Predicted, Score
 from driftline.files import Block, Follower, Rows
@@ -33,11 +33,13 @@ class Task(ABC):
     Attributes:
         model: the model that learns and is saved.
         score: the score behind the summary's figures.
+        measure: the words for these.
         run_log: collects the data of the report; None for no report.
         least_rows: the smallest number of rows worth learning at once.
     """
 
     least_rows = 64
+    measure = Errors()
 
     def __init__(self, model: Any, score: Score, run_log: RunLog | None) -> None:
         self.model, self.score, self.run_log = model, score, run_log
@@ -110,10 +112,19 @@ class Task(ABC):
 
 
 class Following(Task):
-    """Predicts each row, then learns the row whose label has arrived."""
+    """Predicts each row, then learns the row whose label has arrived.
 
-    def __init__(self, model: Learner, delay: int, level: float | None, run_log: RunLog | None) -> None:
-        super().__init__(model, make_score(delay, level), run_log)
+    Args:
+        model: the learner.
+        measure: errors of numbers, or wrong classes.
+        delay: how many rows late labels arrive.
+        level: coverage of the intervals; None for no intervals.
+        run_log: collects the data of the report; None for no report.
+    """
+
+    def __init__(self, model: Learner, measure: Errors, delay: int, level: float | None, run_log: RunLog | None) -> None:
+        super().__init__(model, measure.score(delay, level), run_log)
+        self.measure = measure
         self.follower = Follower(model, delay=delay, level=level)
 
     @property
@@ -121,6 +132,12 @@ class Following(Task):
         """The model itself."""
         model: Learner = self.model
         return model
+
+    @property
+    def title(self) -> str:
+        """The learner, and the one that a classifier is made of."""
+        inner = self.model._base_learners() if isinstance(self.measure, WrongClasses) else ()
+        return " of ".join([super().title, *(type(learner).__name__ for learner in inner[:1])])
 
     def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
@@ -131,7 +148,7 @@ class Following(Task):
         assert block.y is not None
         self._tell_report(run, block.X, block.y, block, block.times)
         self.score.add(run, block.y)
-        columns = {**beginning(block), "prediction": run.predictions}
+        columns = {**beginning(block), "prediction": as_written(run.predictions)}
         if run.lower is not None and run.upper is not None:
             columns |= {"lower": run.lower, "upper": run.upper}
         return columns, block.zone
@@ -156,7 +173,7 @@ class Forecasting(Task):
     """
 
     def __init__(self, model: Forecaster, level: float | None, run_log: RunLog | None) -> None:
-        self.scores = [make_score(step, level) for step in range(model.steps)]
+        self.scores = [Errors().score(step, level) for step in range(model.steps)]
         super().__init__(model, self.scores[0], run_log)
         self.level = level
 
