@@ -182,7 +182,7 @@ def test_a_state_that_cannot_be_restored_is_lost_as_a_whole(monkeypatch):
     def fail(*_):
         raise MemoryError("no more")
 
-    monkeypatch.setattr(dl.Classifier, "_core_for", fail)
+    monkeypatch.setattr(dl.Classifier, "_restored_core", fail)
     with pytest.raises(RuntimeError, match=r"^Classifier: the state could not be restored and is lost.*\(no more\)$"):
         model.run([[1.0], [np.nan]], ["c", "a"])
     monkeypatch.undo()

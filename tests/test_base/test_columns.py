@@ -116,7 +116,7 @@ def test_cutting_the_table_changes_nothing_and_neither_do_rows_that_are_not_lear
     ]
     np.testing.assert_array_equal(np.concatenate(predicted), looped(by_row, rows, y, weight))
     require_same(by_table.__getstate__(), by_row.__getstate__(), "state")
-    if by_row._looks_back and by_row.n_skipped_:
+    if by_row._traits.looks_back and by_row.n_skipped_:
         return  # skipped rows keep their place in the lags
     for row, label, share in zip(rows, y.tolist(), weight.tolist(), strict=True):
         whole = missing == "mean" or None not in row.values()

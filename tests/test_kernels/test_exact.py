@@ -9,7 +9,9 @@ from driftline.linear.recursion import Recursive
 from tests.cases import for_each
 
 SECOND_ORDER = {
-    name: kind() for name, kind in registry.learners().items() if issubclass(kind, Recursive) and kind._plain_intercept
+    name: kind()
+    for name, kind in registry.learners().items()
+    if issubclass(kind, Recursive) and kind()._traits.plain_intercept
 }
 LEARNERS = SECOND_ORDER | {  # with settings that test more than the defaults do
     "ridge": dl.Ridge(ridge=0.5),

@@ -294,14 +294,14 @@ def test_runs_of_several_labels_have_an_html_repr_but_no_report(tmp_path):
 def test_every_learner_has_a_report(tmp_path, name):
     X, y, *_ = tracked(200)
     model = registry.regressors()[name]()
-    run = model.run(X[:, :3] / 30, y / 100, level=0.9, weights_every=20 if model._by_feature else None)
+    run = model.run(X[:, :3] / 30, y / 100, level=0.9, weights_every=20 if model._traits.by_feature else None)
     run.report(tmp_path / "report.html", X[:, :3] / 30, model=model)
     text = read((tmp_path / "report.html").read_text())
     assert f"{type(model).__name__} following y" in text
-    assert ("weight at the end" in text) == model._by_feature
+    assert ("weight at the end" in text) == model._traits.by_feature
     run.report(tmp_path / "report.html", model=model)
     text = read((tmp_path / "report.html").read_text())
-    assert ("no weight of its own" in text) != model._by_feature
+    assert ("no weight of its own" in text) != model._traits.by_feature
 
 
 def test_names_are_escaped_in_notebooks():

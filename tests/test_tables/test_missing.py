@@ -180,7 +180,7 @@ def test_rows_with_missing_values_or_without_weight_leave_no_trace(make, data, d
     for row in range(40):
         if seen[row]:
             assert run.predictions[row] == pytest.approx(wanted.predict_one(X[row]), rel=1e-6, abs=1e-6)
-        if learned[row] or (model._looks_back and not (seen[row] and labelled[row])):
+        if learned[row] or (model._traits.looks_back and not (seen[row] and labelled[row])):
             wanted.learn_one(X[row], y[row], sample_weight=1.0)
     assert model.n_seen_ == learned.sum()
     if learned.any():

@@ -74,7 +74,7 @@ class Composite:
     @property
     def by_feature(self) -> bool:
         """Whether there is exactly one weight for each feature."""
-        return all(member._by_feature for member in self.members)
+        return all(member._traits.by_feature for member in self.members)
 
     @property
     def width_within(self) -> int:
@@ -206,6 +206,12 @@ class Composite:
             if status is Status.DONE:
                 ticket.told = True
             return status
+
+    @exclusive
+    def tell_block(self, ticket: Ticket, batch: Batch) -> int:
+        """Like :meth:`tell_parts`; returns how many rows were skipped."""
+        self.tell_parts(ticket, batch)
+        return 0
 
     # Shared by subclasses.
 

@@ -164,7 +164,7 @@ class EncodedRun:
 
     def _out(self, start: int, stop: int) -> Outputs:
         lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]
-        resets = self.resets[start:stop] if self.learner._core is not None and self.learner._can_reset else None
+        resets = self.resets[start:stop] if self.learner._core is not None and self.learner._traits.can_reset else None
         return Outputs(self.predictions[start:stop], lower=lower, upper=upper, level=self.options.place, resets=resets)
 
     def _next_snapshot(self, start: int) -> int:
@@ -182,7 +182,7 @@ class EncodedRun:
         """All snapshots of the weights with the last one's width: a feature has weight 0 before it appears."""
         learner = self.learner
         widths = {weights.shape[-1] for weights in self.weights}
-        if len(widths) > 1 and not (learner._by_feature and learner._linear):
+        if len(widths) > 1 and not (learner._traits.by_feature and learner._traits.linear):
             raise ValueError(f"{self.where}: weights_every cannot be used with rows that add features, as these do")
         last, width = int(learner.intercept), learner._weights.shape[-1]
         found = np.zeros((len(self.weights), *learner._weights.shape))

@@ -92,7 +92,7 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
     if isinstance(x, Row):
         return x
     every = missing.by_column(learner.missing)
-    if not learner._encodes:
+    if learner._traits.reader is not None:
         return None
     if isinstance(x, Mapping):
         if learner._columns is not None and not learner._columns.named:
@@ -163,8 +163,8 @@ def as_encoded(learner: Learner, block: RowBlock, where: str) -> RowBlock:
 
 
 def _encodes(learner: Learner, block: RowBlock) -> bool:
-    if not learner._encodes or missing.by_column(learner.missing):
-        return learner._encodes
+    if not learner._traits.encodes or missing.by_column(learner.missing):
+        return learner._traits.encodes
     if block.kind == COLUMNS:
         return not is_plain(learner, block)
     if block.kind != FRAME or block.names is None:
@@ -291,7 +291,7 @@ def rows_at_once(learner: Learner, block: RowBlock) -> int:
 
 def each_row(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterator[Any]:
     """The rows of a file one by one, as the learner takes single rows at that time."""
-    if not learner._encodes:
+    if not learner._traits.encodes:
         yield from block[start:stop].mappings()
     elif not missing.by_column(learner.missing) and is_plain(learner, block):
         yield from (dict(zip(block.names or (), row, strict=True)) for row in block.block(start, stop).tolist())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self, cast
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,11 +20,12 @@ from driftline.base.native import Core, NativeCore
 from driftline.base.rules import Rule, choice, number, whole
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_of
+from driftline.base.traits import PLAIN, Traits
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec, model_file
 from driftline.storage.model_file import Record, Saved
-from driftline.tables import inputs, missing
-from driftline.tables.block import RowBlock, as_block
+from driftline.tables import inputs, missing, sparse
+from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
@@ -57,27 +58,11 @@ class Learner(Model, Saved):
     high: float | None = params.checked(default=None, rule=number(), optional=True)
 
     _quiet = ("intercept", "dtype", "missing", "low", "high")
-    _is_base = True
-    _estimator_type: ClassVar[str] = "regressor"
-    _sum_names: ClassVar[tuple[str, ...]] = ()
+    _is_base = True  # for River, which is told the kind of every other class
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
-    _by_feature = True  # has one weight per feature
-    _composes = True  # can be a base estimator of a network or a classifier
-    _linear = True  # predictions are linear in the features, with one weight each
-    _looks_back = False  # uses earlier rows and labels, so a skipped row keeps its place among them
-    _measured_apart = False  # intervals of `predict_intervals` come from errors made without labels in between
-    _may_refuse = True  # may refuse a valid row because of the state that it would lead to
-    _takes_outputs = False  # as above, with the current parameters
-    _keeps_shares = False  # the core records the experts' weights at snapshots; otherwise they are queried
-    _plain_intercept = True  # the constant is learned like a feature; False if inputs are centred or projected
-    _can_reset = False
-    _may_run_away = True  # the form of the learner does not bound its predictions
-    _encodes = True  # text and times are encoded before the learner reads a row
 
-    _pipeline: ClassVar[Callable[[list[Any], Learner], Learner]]  # set by driftline.features
-
-    _core: Core | None = params.state(None)
-    _direct: Core | None = params.state(None)  # the core, if it can read single rows in place
+    _core: Any = params.state(None)  # a Core, once there is one
+    _direct: Any = params.state(None)  # the core, if it can read single rows in place
     _columns: Columns | None = params.state(None)  # if they are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # number of labels per row, if several
     _skipped: int = params.state(0)
@@ -86,12 +71,20 @@ class Learner(Model, Saved):
 
     # Hooks for subclasses. Most need only the first.
 
-    def _make_core(self, width: int) -> Core:
-        """Creates a core with ``width`` weights, including the intercept's."""
+    @property
+    def _traits(self) -> Traits:
+        """What the learner can do, with its current parameters."""
+        return PLAIN
+
+    def _make_core(self, width: int, row: Any = None) -> Core:
+        """Creates a core with ``width`` weights, including the intercept's, for the first row, if there is one yet."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
-    def _see_first_row(self, row: Array) -> None:
-        """Initialises whatever depends on the first row, whose last entry is the constant feature, if any."""
+    def _restored_core(self, state: dict[str, Any]) -> Core:
+        """Creates a core with an exported state; raises ValueError if it is invalid."""
+        core = self._make_core(state["weights"].shape[-1])
+        core.set_state(state)
+        return core
 
     def _serve(self, status: Status, batch: Batch) -> None:
         """Supplies what the core asked for before the first row of the batch, or raises an error explaining its refusal."""
@@ -101,32 +94,17 @@ class Learner(Model, Saved):
         """The approximate number of operations per row, for ``width`` weights."""
         return width
 
-    def _memory(self) -> float | None:
-        """The approximate number of rows that the weights are based on, if known."""
-        return None
+    def _over_time(self, memory: Array) -> dict[str, Array]:
+        """Derives attributes of :class:`Run`, by name, from what the core's ``memory`` returned at each snapshot."""
+        return {}
 
     def _shares(self) -> dict[str, float]:
         """The weight of each expert by name; empty if the learner does not mix experts."""
         return {}
 
-    def _shares_of_block(self) -> Array:
-        """The experts' weights at the snapshots of the last replayed block, (n, k)."""
-        return np.array([list(self._shares().values())])
-
-    def _unbounded_memory(self) -> float | None:
-        """The memory in rows, if the weights are unbounded when these rows do not determine them."""
-        return None
-
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        """Derives attributes of :class:`Run`, by name, from the memory statistics at each snapshot."""
-        return {}
-
     def _certify(self, sums: dict[str, float]) -> Certificate:
+        """The certificate, from the core's running sums."""
         return Certificate(loss=sums["loss"])
-
-    def _behind(self, transformers: list[Any]) -> Learner:
-        """The learner with transformers in front of it."""
-        return Learner._pipeline(transformers, self)
 
     # One row at a time.
 
@@ -161,7 +139,7 @@ class Learner(Model, Saved):
             raise ValueError(f"{where}: intervals need a single label per row")
         core = self._direct
         if core is not None:
-            ends = core.predict_interval(x, place)
+            ends: tuple[float, float] | None = core.predict_interval(x, place)
             if ends is not None:
                 return ends
         row = encoding.known_row(self, x, learned=False)
@@ -213,7 +191,7 @@ class Learner(Model, Saved):
     @property
     def _runs_late_natively(self) -> bool:
         """Whether the core replays tables whose labels come late; tickets then stay valid if a row is refused."""
-        return self._columns is None and hasattr(self._direct, "run_late")
+        return self._columns is None and hasattr(self._direct, "run_late") and self._traits.is_native
 
     def _mark(self) -> None:
         """Lets the core recognise the model's tickets."""
@@ -223,7 +201,15 @@ class Learner(Model, Saved):
     # Reading one row.
 
     def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A row as an array or a sparse row, and the names of its features, if any."""
+        """A row as an array or a sparse row, and the names of its features, if any; of a sparse row only the new ones."""
+        traits = self._traits
+        if traits.reader is not None:
+            return traits.reader.row(x, where), None
+        if traits.takes_sparse and (row := sparse.read_row(x, where)) is not None:
+            self._check_width(row.width, where)
+            return row, None
+        if traits.takes_any_width and self._core is not None and isinstance(x, Mapping):
+            return self._read_by_places(x, where, grow)
         if not grow and not self._leaves_out:
             self._door.refuse_bad_items(x, where)
         return self._door.read(x, where, grow=grow)
@@ -231,10 +217,37 @@ class Learner(Model, Saved):
     def _fits(self, row: Any) -> bool:
         """Whether the core can take a row as it is, without growing."""
         core = self._core
-        return core is not None and bool((row.width if isinstance(row, SparseRows) else row.size) == core.features)
+        if core is None:
+            return False
+        return bool(row.width <= core.features if isinstance(row, SparseRows) else row.size == core.features)
+
+    def _read_by_places(self, x: Mapping[Name, Any], where: str, grow: bool) -> tuple[SparseRows, list[Name]]:
+        """A mapping as a sparse row, and its new names; the cost does not depend on the number of known names."""
+        self._door.known_names(where)
+        if self.missing == "raise":
+            self._door.refuse_bad_items(x, where)
+        items = inputs.as_items(x, where)
+        places, width = np.array(self._core.places(list(items)), dtype=np.int64), self._core.features
+        new = places < 0
+        names = [name for name, is_new in zip(items, new, strict=True) if is_new]
+        if grow:
+            places[new] = np.arange(width, width + len(names))
+            width += len(names)
+        values = np.fromiter(items.values(), dtype=np.float64, count=len(items))
+        order = np.argsort(places)[np.count_nonzero(places < 0) :]
+        return SparseRows(values[order], places[order], np.array([0, len(order)]), width), names
+
+    def _check_width(self, width: int, where: str) -> None:
+        """Raises ValueError if sparse rows have the wrong number of features."""
+        if not self._traits.takes_any_width:
+            self._door.require_width(width, where)
+        elif self._names is not None and width > len(self._names):
+            raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
 
     def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
         """Converts a row to a form that cores can read and a ticket can keep."""
+        if (reader := self._traits.reader) is not None:
+            return reader.unhashed(x)
         if isinstance(x, Mapping):
             return inputs.as_items(x, "")
         if isinstance(row, SparseRows):
@@ -268,18 +281,21 @@ class Learner(Model, Saved):
         block = self._as_block(X, where)
         labels = replay.as_labels(self, y, block.rows, where)
         weight = None if sample_weight is None else inputs.as_weights(sample_weight, block.rows, where)
-        options = replay.run_options(labels, weights_every, level, where)
+        options = replay.run_options(self, labels, weights_every, level, where)
         self._check_block(block, where)
-        fresh = self._core is None
+        fresh, before = self._core is None, None
         self._set_outputs(labels)
         if block.encoded:
             run = EncodedRun(self, block, labels, weight, where, options).run()
         else:
             if fresh:
                 self._meet(self._first_learned(block, labels, weight), block.names)
-            run = self._replay(block, labels, weight, where, options)
+            before = self._widen(block.columns)
+            run = replay.replay(self, block, labels, weight, where, options)
         if fresh and self.n_seen_ == 0:
             self._forget()
+        elif before is not None and self.n_seen_ == before["core"]["sums"][0]:  # no new feature was learned
+            self.__setstate__({**before, "skipped": self._skipped})
         if fresh or block.encoded:  # whose columns may have brought features
             stability.warn_of_memory(self)
         stability.warn_of_range(self)
@@ -287,21 +303,34 @@ class Learner(Model, Saved):
 
     def _as_block(self, X: Any, where: str) -> RowBlock:
         """Many rows as one block, which the learner's columns encode if the core cannot take them as they are."""
+        traits = self._traits
+        if traits.reader is not None:
+            return traits.reader.block(X, where)
+        if traits.takes_sparse:
+            X = X.values if isinstance(X, RowBlock) and X.kind == SPARSE else X
+            if inputs.is_sparse(X):
+                return as_sparse_block(X, where)
         return encoding.as_encoded(self, as_block(X, where), where)
 
     def _check_block(self, block: RowBlock, where: str) -> None:
         """Raises ValueError unless a block has the learner's features, in their order."""
-        if self._core is not None and not block.encoded:  # whose columns have been checked
+        if block.is_sparse and self._traits.takes_any_width:
+            self._check_width(block.columns, where)
+        elif self._core is not None and not block.encoded:  # whose columns have been checked
             self._door.check(block, where, warn=True)
 
-    def _replay(self, block: RowBlock, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
-        """Predicts and learns all rows of a block that the core can read."""
-        return replay.replay(self, block, y, weight, where, options)
+    def _widen(self, columns: int) -> dict[str, Any] | None:
+        """Adds the features that rows of any width bring; returns the state before, None if there are none."""
+        if not self._traits.takes_any_width or columns <= self._core.features:
+            return None
+        before: dict[str, Any] = self.__getstate__()
+        self._core.grow(columns - self._core.features)
+        return before
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         """Runs a block of rows through the core; returns how many rows were skipped."""
-        core, skip = cast("NativeCore", self._core), self.missing != "raise"
-        done = skipped = 0
+        core: NativeCore = self._core
+        skip, done, skipped = self.missing != "raise", 0, 0
         while True:
             status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)
             skipped += lost
@@ -312,16 +341,6 @@ class Learner(Model, Saved):
                 label = None if rest.y is None else rest.y[0]
                 self._door.refuse_row(rest.x[0], label, batch.where, rest.start, batch.names)
             self._serve(status, rest)
-
-    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
-        """Learns a ticket's row by a replay, and scores the ticket's prediction; returns how many rows were skipped."""
-        core = cast("NativeCore", self._core)
-        assert batch.y is not None
-        core.catch_up()
-        lost = self._replay_block(batch, Outputs(replay.room(self, 1)))
-        if not lost:
-            core.judge(ticket, float(batch.y[0]))
-        return lost
 
     # scikit-learn's verbs.
 
@@ -383,11 +402,15 @@ class Learner(Model, Saved):
         """
         return sklearn.score(self, X, y, sample_weight, f"{type(self).__name__}.score")
 
+    @property
+    def _estimator_type(self) -> str:
+        return self._river_kind.lower()
+
     def __sklearn_is_fitted__(self) -> bool:
         return self._core is not None
 
     def __sklearn_tags__(self) -> Any:
-        return sklearn.regressor_tags(allow_nan=self.missing != "raise", multi_output=self._takes_outputs)
+        return sklearn.regressor_tags(allow_nan=self.missing != "raise", multi_output=self._traits.takes_outputs)
 
     # The first row, and new features.
 
@@ -415,7 +438,7 @@ class Learner(Model, Saved):
     @property
     def _leaves_out(self) -> bool:
         """Whether a row may be left out because a value is missing; the columns have refused those that may not."""
-        return self.missing == missing.SKIP or (self._encodes and not isinstance(self.missing, str))
+        return self.missing == missing.SKIP or (self._traits.encodes and not isinstance(self.missing, str))
 
     @property
     def _largest(self) -> float:
@@ -428,6 +451,8 @@ class Learner(Model, Saved):
 
     def _first_learned(self, block: RowBlock, y: Array, weight: Array | None) -> Array:
         """The first row of a block that will be learned: it has a label, a weight and all its values."""
+        if self._traits.takes_sparse:
+            return np.broadcast_to(0.0, block.columns)  # only its width matters, and it takes no memory
         counts: Array = np.abs(y) <= self._largest
         counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
         if weight is not None:
@@ -441,11 +466,15 @@ class Learner(Model, Saved):
     def _meet(self, row: Any, names: list[Name] | None) -> None:
         """Makes the core, or grows it, so that ``row`` fits."""
         if self._core is None:
-            full = np.append(row, 1.0) if self.intercept else row
-            if not full.size:
+            width = (row.width if isinstance(row, SparseRows) else row.size) + bool(self.intercept)
+            if not width:
                 raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
-            self._see_first_row(full)
-            self._set_core(self._make_core(full.size), names)
+            self._set_core(self._make_core(width, row), names)
+        elif isinstance(row, SparseRows):
+            self._core.grow(row.width - self._core.features)
+            if names and self._names is not None:
+                self._names.extend(names)
+                self._core.append_names(names)
         elif names is not None and len(names) > self._core.features:
             self._core.grow(len(names) - self._core.features)
             self._set_names(names)
@@ -461,9 +490,9 @@ class Learner(Model, Saved):
 
     def _set_names(self, names: list[Name] | None) -> None:
         """Sets the names of the features, in the core too."""
-        self._names = names
-        if names is not None and self._core is not None:
-            self._core.set_names(names)
+        self._names = names if names is None or self._core is None else names[: self._core.features]  # which may grow
+        if self._names is not None and self._core is not None:
+            self._core.set_names(self._names)
 
     # Fitted attributes.
 
@@ -512,8 +541,13 @@ class Learner(Model, Saved):
         return self._skipped
 
     def _sums(self) -> dict[str, float]:
-        core: Any = self._core
-        return dict(zip(self._sum_names, core.sums().tolist(), strict=True))
+        sums = self._core.sums()
+        return sums if isinstance(sums, dict) else dict(zip(self._traits.sums, sums.tolist(), strict=True))
+
+    def _memory(self) -> float | None:
+        """The approximate number of rows that the weights are based on, if known."""
+        found = self._over_time(self._core.memory()[None, :]) if hasattr(self._core, "memory") else {}
+        return float(found["memory"][0]) if found else None
 
     def certificate(self) -> Certificate:
         """The bounds proven for the loss so far; see :doc:`/certificates`.
@@ -593,18 +627,15 @@ class Learner(Model, Saved):
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         """Makes a new core with an exported state."""
-        if not isinstance(core["weights"], np.ndarray) or not len(core["weights"]):
+        weights = core["weights"]
+        if not isinstance(weights, np.ndarray) or not len(weights):
             raise ValueError("the state has no weights")
-        fresh = self._core_for(core)
-        fresh.set_state(core)
-        self._set_core(fresh, names)
+        restored = self._restored_core(core)
+        self._outputs = len(weights) if weights.ndim == 2 else None
+        self._set_core(restored, names)
 
     def _forget(self) -> None:
         self._core = self._direct = self._columns = self._names = self._outputs = None
-
-    def _core_for(self, state: dict[str, Array]) -> Core:
-        """A new core that fits an exported state."""
-        return self._make_core(state["weights"].shape[-1])
 
     def _repr_html_(self) -> str:
         return str(extensions.load("report")[0].learner_html(self))

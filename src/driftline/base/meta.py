@@ -7,31 +7,26 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Outputs
-from driftline.base import params
 from driftline.base.batch import Batch
 from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
 from driftline.base.rules import Rule
-from driftline.base.ticket import Ticket
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import Array
 
 _SPARE = 100_000  # how many more features than numbers a state may claim
 REGRESSOR = Rule(
-    lambda value: isinstance(value, Learner) and value._estimator_type == "regressor" and value._composes,
+    lambda value: isinstance(value, Learner) and value._estimator_type == "regressor" and value._traits.composes,
     "a regressor that can be a member of an ensemble",
 )
 LINEAR = Rule(
-    lambda value: REGRESSOR.accepts(value) and value._by_feature,  # such weights can be combined
+    lambda value: REGRESSOR.accepts(value) and value._traits.by_feature,  # such weights can be combined
     "a regressor with a weight for each feature",
 )
 
 
 class MetaLearner(Nested):
     """A learner made of other learners, which learn side by side."""
-
-    _is_base = True
-    _core: Composite | None = params.state(None)
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
@@ -43,23 +38,21 @@ class MetaLearner(Nested):
             learner.clone({**common, "intercept": self.intercept and learner.intercept}) for learner in self._top_learners()
         ]
 
-    def _make_core(self, width: int) -> Composite:
+    def _make_core(self, width: int, row: Any = None) -> Composite:
         members, above = self._copies(self._base_learners()), self._copies_of_the_top()
         core = self._compose(members, above, width - bool(self.intercept))
         core.limits = self._limits
+        if row is not None:
+            with self._guard.closure():  # which keeps a member's schedule from calling a model that is half made
+                core.meet(row)
         return core
 
-    def _core_for(self, state: dict[str, Array]) -> Composite:
+    def _restored_core(self, state: dict[str, Any]) -> Composite:
         most = sum(np.size(array) for array in state.values()) + _SPARE
         features = count_in(state, "features", most) if "features" in state else state["weights"].shape[-1] - self.intercept
-        return self._make_core(int(features) + bool(self.intercept))
-
-    def _meet(self, row: Array, names: list[Name] | None) -> None:
-        fresh = self._core is None
-        super()._meet(row, names)
-        if fresh and self._core is not None:
-            with self._guard.closure():  # which keeps a member's schedule from calling a model that is half made
-                self._core.meet(row)
+        core = self._make_core(int(features) + bool(self.intercept))
+        core.set_state(state)
+        return core
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         core: Composite = self._require_core("run")
@@ -68,18 +61,8 @@ class MetaLearner(Nested):
         with core.guard.claim():
             return core.replay(batch, out)
 
-    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
-        core: Composite = self._require_core("tell")
-        with core.guard.claim():
-            core.tell_parts(ticket, batch)
-        return 0
-
     def _operations(self, width: int) -> int:
         return sum(member._operations(width) for member in self._require_core("run").members)
-
-    def _sums(self) -> dict[str, float]:
-        sums: dict[str, float] = self._require_core("certificate").sums()
-        return sums
 
     @property
     def coef_(self) -> Array:

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from driftline.base import params
 from driftline.base.learner import Learner
+from driftline.base.traits import Traits
 from driftline.tables import missing
 from driftline.tables.missing import SKIP, Missing
 
@@ -52,15 +53,13 @@ class Nested(Learner):
     low: float | None = _inherited("low")
     high: float | None = _inherited("high")
 
-    _is_base = True
-
     def _base_learners(self) -> list[Learner]:
         """The learners that see the rows: those given, or the default ones."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     @property
-    def _looks_back(self) -> bool:  # type: ignore[override]
-        return any(learner._looks_back for learner in self._base_learners())
+    def _traits(self) -> Traits:
+        return Traits(looks_back=any(learner._traits.looks_back for learner in self._base_learners()))
 
     def _unit_test_skips(self) -> frozenset[str]:
         return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))

@@ -42,7 +42,7 @@ def learners() -> dict[str, type[Learner]]:
 
 def regressors() -> dict[str, type[Learner]]:
     """The learners whose predictions are numbers, name -> class."""
-    return {name: cls for name, cls in learners().items() if cls._estimator_type == "regressor"}
+    return {name: cls for name, cls in learners().items() if cls._river_kind == "Regressor"}
 
 
 def name_of(cls: type[Learner]) -> str:

@@ -37,10 +37,12 @@ class RunOptions:
     place: Level | None
 
 
-def run_options(labels: Array, weights_every: int | None, level: float | None, where: str) -> RunOptions:
+def run_options(learner: Learner, labels: Array, weights_every: int | None, level: float | None, where: str) -> RunOptions:
     """Checks the options of a run."""
     if weights_every is not None:
         _EVERY.require(where, "weights_every", weights_every)
+        if not learner._traits.linear:
+            raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
     place = None if level is None else levels.as_level(level, where)
     if place is not None and labels.ndim == 2:
         raise ValueError(f"{where}: level needs a single label per row")
@@ -65,7 +67,7 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
     step = inputs.rows_between_signals(block.columns, learner._operations(block.columns + 1), every or 1)
     skipped, shares = 0, []
     experts = tuple(learner._shares()) if every else ()
-    if experts and not learner._keeps_shares:
+    if experts and not hasattr(learner._core, "tops"):
         step = every  # shares can only be read between two blocks
     for start, piece in block.blocks(step):
         rows = slice(start, start + len(piece))
@@ -74,7 +76,8 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
         with np.errstate(over="ignore"):
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
         if experts and len(piece) >= every:
-            shares.append(learner._shares_of_block())
+            kept: Any = getattr(learner._core, "tops", None)
+            shares.append(np.array([list(learner._shares().values())]) if kept is None else kept)
         heed_interrupt()
     learner._skipped += skipped
     memory = {} if out.memory is None else learner._over_time(out.memory)
@@ -106,7 +109,7 @@ def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -
         lower=lower,
         upper=upper,
         level=options.place,
-        resets=np.zeros(block.rows, dtype=np.uint8) if learner._can_reset else None,
+        resets=np.zeros(block.rows, dtype=np.uint8) if learner._traits.can_reset else None,
         weights=np.empty((snapshots, *learner._weights.shape)) if every else None,
         memory=np.empty((snapshots, 2)) if every and learner._memory() is not None else None,
         every=every,
@@ -159,7 +162,7 @@ def _check_outputs(learner: Learner, outputs: int, where: str) -> None:
     known = None if learner._core is None else learner._outputs or 1
     if known not in (None, outputs):
         raise ValueError(f"{where}: y has {outputs} labels a row, expected {known}")
-    if outputs > 1 and not learner._takes_outputs:
+    if outputs > 1 and not learner._traits.takes_outputs:
         raise ValueError(
             f"{where}: y has {outputs} labels a row, but {type(learner).__name__} takes one; {inputs.ONE_LABEL}, "
             "or a learner that takes several, such as RLS"

@@ -154,7 +154,7 @@ def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, 
     elif checked is not None:
         assert learner._core is not None
         if not _step(learner, checked.batch, partial(learner._core.tell, ticket)):
-            learner._tell_block(ticket, checked.batch)
+            _tell_by_replay(learner, ticket, checked.batch)
     ticket.told = True
 
 
@@ -202,7 +202,7 @@ def _is_left_out(learner: Learner, whole: bool, label: Any) -> bool:
 
 def _pass_over(learner: Learner, skipped: _Skipped) -> None:
     """Skips a row, completely or not at all."""
-    if learner._core is None or not learner._looks_back:
+    if learner._core is None or not learner._traits.looks_back:
         learner._skipped += 1
         return
     with learner._guard.undo(learner):
@@ -211,7 +211,7 @@ def _pass_over(learner: Learner, skipped: _Skipped) -> None:
 
 def _keep_place(learner: Learner, skipped: _Skipped) -> None:
     """Skips a row, within an outer undo."""
-    if learner._core is not None and learner._looks_back:
+    if learner._core is not None and learner._traits.looks_back:
         row, label = skipped.row, np.array([skipped.label])
         known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
         learner._replay_block(Batch(_block(known), label, None, skipped.where), Outputs(replay.room(learner, 1)))
@@ -328,21 +328,34 @@ def _learn_and_grow(
     learner._set_outputs(checked.batch.y)
     learner._meet(checked.row, checked.names)
     if ticket is None:
-        out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._can_reset else None)
+        out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._traits.can_reset else None)
         skipped = learner._replay_block(checked.batch, out)
     else:
         learner._mark()
         assert learner._core is not None
         known = learner._sums().get("resets", 0)
         done = _step(learner, checked.batch, partial(learner._core.tell, ticket))
-        skipped = 0 if done else learner._tell_block(ticket, checked.batch)
-        if resets is not None and learner._can_reset:
+        skipped = 0 if done else _tell_by_replay(learner, ticket, checked.batch)
+        if resets is not None and learner._traits.can_reset:
             resets[0] = learner._sums().get("resets", 0) > known
     if skipped:
         learner.__setstate__(before)
         learner._skipped += skipped
     elif updated is not None:
         learner._columns = updated
+
+
+def _tell_by_replay(learner: Learner, ticket: Ticket, batch: Batch) -> int:
+    """Learns a ticket's row by a replay, and scores the ticket's prediction; returns how many rows were skipped."""
+    core: Any = learner._core
+    if hasattr(core, "tell_block"):
+        return int(core.tell_block(ticket, batch))
+    assert batch.y is not None
+    core.catch_up()
+    lost = learner._replay_block(batch, Outputs(replay.room(learner, 1)))
+    if not lost:
+        core.judge(ticket, float(batch.y[0]))
+    return lost
 
 
 def _step(

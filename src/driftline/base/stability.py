@@ -55,7 +55,7 @@ def short_memory(learner: Learner) -> str:
     forgetful = _forgetful(learner)
     if forgetful is None:
         return ""
-    width, memory = forgetful._weights.shape[-1], forgetful._unbounded_memory()
+    width, memory = forgetful._weights.shape[-1], forgetful._traits.unbounded_memory
     if forgetful.n_seen_ < 2 * width:
         return risk_of_memory(forgetful, width)
     if _are_determined(forgetful.covariance_):  # type: ignore[attr-defined]
@@ -68,7 +68,7 @@ def short_memory(learner: Learner) -> str:
 
 def risk_of_memory(learner: Learner, width: int) -> str:
     """A warning of the risk if the memory holds fewer rows than there are weights."""
-    memory = learner._unbounded_memory()
+    memory = learner._traits.unbounded_memory
     if memory is None or memory >= width:
         return ""
     return (
@@ -84,7 +84,7 @@ def _forgetful(learner: Learner) -> Learner | None:
     for member in getattr(learner._core, "members", ()):
         if (forgetful := _forgetful(member)) is not None:
             return forgetful
-    memory = learner._unbounded_memory()
+    memory = learner._traits.unbounded_memory
     return None if memory is None or memory >= learner._core.weights().shape[-1] else learner
 
 
@@ -100,7 +100,7 @@ def far_predictions(learner: Learner) -> str:
     if learner._core is None:
         return ""
     members: Sequence[Learner] = getattr(learner._core, "members", ())
-    if len(members) == 1 and learner._may_run_away:  # an average of weights runs away with them
+    if len(members) == 1 and learner._traits.may_run_away:  # an average of weights runs away with them
         return far_predictions(members[0])
     return far(learner, learner._sums())
 
@@ -109,7 +109,7 @@ def far(learner: Learner, sums: Mapping[str, float]) -> str:
     """Like :func:`far_predictions`, from the sums of a learner like this one."""
     label, loss = sums.get("largest_label", 0.0), sums["largest_loss"]
     name, error, overflowed = type(learner).__name__, math.sqrt(loss), sums["loss"] >= _SQUARES
-    if 0 < (_FAR + 1) * label < error and learner._may_run_away:
+    if 0 < (_FAR + 1) * label < error and learner._traits.may_run_away:
         return (
             f"{name}: predictions missed labels by {_size(error, loss)}, though no label is larger than {label:.3g}. "
             f"Remedies: {_remedies(learner)}"
@@ -127,6 +127,6 @@ def _size(error: float, loss: float) -> str:
 
 
 def _remedies(learner: Learner) -> str:
-    if learner._unbounded_memory() is not None:
+    if learner._traits.unbounded_memory is not None:
         return _REMEDIES
     return "a smaller rate, or Auto" if "rate" in learner._params else "features of one scale (Standardize), or Auto"

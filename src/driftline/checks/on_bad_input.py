@@ -60,7 +60,7 @@ def _models(learner: Learner) -> list[tuple[Learner, dict[str, Any]]]:
 
 def _labels_for(model: Learner) -> dict[str, Any]:
     """The labels to refuse; an untrained learner that supports several labels a row may take two."""
-    may = model._takes_outputs and not model.n_seen_
+    may = model._traits.takes_outputs and not model.n_seen_
     return {what: label for what, label in _LABELS.items() if not (may and what == "several labels")}
 
 
@@ -125,7 +125,7 @@ def bad_columns_of_labels_are_refused(learner: Learner) -> None:
     }
     for model, _ in _models(learner):
         for what, y in bad.items():
-            taken = what == "two columns" and model._takes_outputs
+            taken = what == "two columns" and model._traits.takes_outputs
             verbs: dict[str, Any] = {"run": model.run, "partial_fit": model.partial_fit, "fit": model.fit}
             for name, verb in verbs.items():
                 if not (taken and (name == "fit" or not model.n_seen_)):

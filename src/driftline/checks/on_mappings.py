@@ -68,7 +68,10 @@ def learn_one_grows_by_new_names(learner: Learner) -> None:
     model.learn_one({"new": 0.4, **row}, 0.7)
     require(list(model.feature_names_in_) == [*names(), "new"], f"the names are {model.feature_names_in_}")
     require(model.n_features_in_ == 4, f"there are {model.n_features_in_} features")
-    require(not (model._by_feature and model._linear) or len(model.coef_) == 4, "there is no weight for each of them")
+    require(
+        not (model._traits.by_feature and model._traits.linear) or len(model.coef_) == 4,
+        "there is no weight for each of them",
+    )
     require(model.n_seen_ == 61, "growing lost count of the rows")
     require_same(model.predict_one(row), model.predict_one({**row, "new": 0.0}), "a missing new feature")
     for t in range(20):

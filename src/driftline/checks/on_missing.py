@@ -28,7 +28,7 @@ def skipping_leaves_out_rows_and_counts_them(learner: Learner) -> None:
     X, y, whole = _with_holes()
     model, wanted = fresh(learner, missing="skip"), fresh(learner, missing="skip")
     run, left_out = model.run(X, y), wanted.run(X[whole], y[whole])
-    if not learner._looks_back:
+    if not learner._traits.looks_back:
         require_same(run.predictions[whole], left_out.predictions, "predictions of the whole rows")
         require_same(model.__getstate__().get("core"), wanted.__getstate__().get("core"), "state")
     require(run.skipped == model.n_skipped_ == np.count_nonzero(~whole), f"{run.skipped} rows were counted as skipped")

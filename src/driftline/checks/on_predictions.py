@@ -125,13 +125,13 @@ def a_prediction_does_not_depend_on_its_batch(learner: Learner) -> None:
     require_same(model.predict(X[order]), found[order], "predictions of some rows in another order")
     require_same(np.array([model.predict(x[None])[0] for x in X]), found, "predictions of tables of one row")
     require_same(np.array(model.predict_intervals(X[order], 0.8)), ends[:, order], "intervals of some rows in another order")
-    if not model._looks_back:
+    if not model._traits.looks_back:
         require_same(found, model._predict_next(X), "predict and the prediction of the next row")
 
 
 def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
     """run(weights_every=k) keeps coef_ and intercept_ after every k-th row, for learners that have them."""
-    if not learner._linear:
+    if not learner._traits.linear:
         return
     X, y = stream()
     run = fresh(learner).run(X, y, weights_every=7)
@@ -145,7 +145,7 @@ def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:
 
 def the_intercept_is_a_last_feature_of_ones(learner: Learner) -> None:
     """With an intercept, a learner equals one without on rows with 1 appended, unless it treats it specially."""
-    if not learner._plain_intercept:
+    if not learner._traits.plain_intercept:
         return
     X, y = stream()
     with_it, without = fresh(learner, intercept=True), fresh(learner, intercept=False)
@@ -162,7 +162,7 @@ def float32_follows_float64(learner: Learner) -> None:
     single, double = fresh(learner, dtype="float32"), fresh(learner, dtype="float64")
     gap = np.abs(single.run(X, y).predictions - double.run(X, y).predictions)
     require(np.median(gap) <= 1e-4 * np.abs(y).max(), f"float32 is off by {np.median(gap):.3g}")
-    if learner._linear:
+    if learner._traits.linear:
         require(single.coef_.dtype == np.float32 and double.coef_.dtype == np.float64, "coef_ has another dtype")
 
 

@@ -42,7 +42,7 @@ def describe(path: Path) -> dict[str, Any]:
     found |= {
         "memory_rows": _finite(model._memory()),
         "weights": _weights(model),
-        "intercept": _finite(model.intercept_) if model._by_feature and np.ndim(model.intercept_) == 0 else None,
+        "intercept": _finite(model.intercept_) if model._traits.by_feature and np.ndim(model.intercept_) == 0 else None,
         "certificate": _certificate(model),
         **run,
     }
@@ -74,7 +74,7 @@ def _describe_fleet(model: Fleet) -> dict[str, Any]:
 
 
 def _weights(model: Learner) -> dict[str, float | None]:
-    if not model._by_feature:
+    if not model._traits.by_feature:
         return {}
     names = model._names or [f"x{place}" for place in range(model.n_features_in_)]
     coefs = np.asarray(model.coef_, dtype=np.float64)

@@ -206,7 +206,7 @@ class Predictor:
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
             return _by_key(model, _as_learned(model, keys), block.X, self.level, keys)
-        X = block.X if columns_of(model) or not model._encodes else self._numbers(model, block)
+        X = block.X if columns_of(model) or not model._traits.encodes else self._numbers(model, block)
         if not len(block) or self._single or not self.trained.in_order:
             return self._one_by_one(model, block, X)
         try:
@@ -244,7 +244,9 @@ class Predictor:
         """What to say about several rows, which the model predicts as if no label came in between."""
         model = self.trained.model
         if isinstance(model, Fleet):
-            return SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._looks_back or self.level) else None
+            return (
+                SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._traits.looks_back or self.level) else None
+            )
         if not self.trained.in_order or self._single:
             return None
         return without_labels(model, self.trained.delay or 0, bounded=self.level is not None)
@@ -259,9 +261,9 @@ def without_labels(model: Learner, delay: int, *, bounded: bool) -> str | None:
         bounded: whether intervals are wanted.
     """
     added = f", with {delay:,} added for the late labels," if delay else ""
-    narrow = bounded and not model._measured_apart
+    narrow = bounded and not model._traits.measured_apart
     intervals = "the intervals are as wide as for the next row, but the target may have drifted by a later one"
-    if not model._looks_back:
+    if not model._traits.looks_back:
         ways = f"For intervals further ahead use driftline run --steps{added} and driftline forecast"
         return f"{intervals}. {ways}" if narrow else None
     words = "several rows are predicted without the labels in between, however far ahead they are"

@@ -142,7 +142,7 @@ class Following(Task):
     def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""
         block = rows.read(raw)
-        watched = self.run_log is not None and self.learner._by_feature  # there are weights to show
+        watched = self.run_log is not None and self.learner._traits.by_feature  # there are weights to show
         every = self.run_log.weights_every(len(block)) if self.run_log is not None and watched else None
         run = self.follower.step(block, every)
         assert block.y is not None

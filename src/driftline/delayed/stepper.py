@@ -93,7 +93,7 @@ class Stepper:
             level: coverage of the intervals; None for no intervals.
             start: the number of the first row, for messages.
         """
-        encodes, count = isinstance(x, RowBlock) and self.learner._encodes, len(x)
+        encodes, count = isinstance(x, RowBlock) and self.learner._traits.encodes, len(x)
         rows = self.learner._as_block(x, where or "Stepper") if encodes else x
         lower, upper = (None, None) if level is None else np.empty((2, count))
         place = None if level is None else levels.as_level(level, where or "Stepper")
@@ -169,7 +169,9 @@ class Stepper:
         """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
         learner: Learner = self.learner
         with learner._guard.change(only=True):
-            if learner._core is None and not missing.by_column(learner.missing) and learner._encodes:  # others read rows
+            if (
+                learner._core is None and not missing.by_column(learner.missing) and learner._traits.encodes
+            ):  # others read rows
                 if self.waiting or len(x) <= self.delay:
                     return False  # the first row that is learned makes the model, and it may be one that waits
                 learner._meet(_first_whole(learner, x, y), names)
@@ -184,7 +186,7 @@ class Stepper:
         """Whether the learner takes tables natively, and the rows that wait can go with them, or could later."""
         learner = self.learner
         if not isinstance(learner, Learner) or learner._core is None:
-            return later and isinstance(learner, Learner) and learner._encodes
+            return later and isinstance(learner, Learner) and learner._traits.encodes
         fits = all(_fits(learner, ticket.x) for ticket, _ in self.waiting)
         return learner._runs_late_natively and fits is not later
 

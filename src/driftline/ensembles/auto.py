@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, overload
 import numpy as np
 
 from driftline import _core
-from driftline.base import params, river
+from driftline.base import river
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
-from driftline.base.native import NativeCore
+from driftline.base.native import Core, NativeCore
 from driftline.base.registry import learner
+from driftline.base.traits import Traits
 from driftline.ensembles.beliefs import TEAM, Team, in_words, name_of
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import Array
 
 if TYPE_CHECKING:
     from driftline.ensembles.own_experts import AutoWithExperts
@@ -107,18 +108,11 @@ class Auto(Learner, init=False):
         """If ``experts`` is given, an Auto that has the user's own learners among its experts."""
         return super().__new__(cls._with_experts if cls is Auto and "experts" in options else cls)
 
-    _sum_names = _core.auto_sums
-    _plain_intercept = False
-    _may_refuse = False
-    _looks_back = _measured_apart = True
-    _core: AutoCore | None = params.state(None)
+    @property
+    def _traits(self) -> Traits:
+        return Traits(sums=_core.auto_sums, plain_intercept=False, may_refuse=False, looks_back=True, measured_apart=True)
 
-    def _require_core(self, what: str) -> AutoCore:
-        super()._require_core(what)
-        assert self._core is not None
-        return self._core
-
-    def _make_core(self, width: int) -> AutoCore:
+    def _make_core(self, width: int, row: Any = None) -> AutoCore:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
         return kind(width, bool(self.intercept), self._limits)
 
@@ -126,10 +120,10 @@ class Auto(Learner, init=False):
         super()._refresh(before)
         self._require_core("set_params").set_limits(self._limits)
 
-    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
-        if core["numbers"].size + core.get("entries", _NONE).size < len(core["weights"]) ** 2:
+    def _restored_core(self, state: dict[str, Any]) -> Core:
+        if state["numbers"].size + state.get("entries", _NONE).size < len(state["weights"]) ** 2:
             raise ValueError("the state is too small for its weights")  # before allocating memory for it
-        super()._restore(core, names)
+        return super()._restored_core(state)
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -145,9 +139,6 @@ class Auto(Learner, init=False):
     @property
     def memory_(self) -> float:
         """The effective number of rows in use: the weighted geometric mean of the experts' memories."""
-        return self._memory()
-
-    def _memory(self) -> float:
         return float(self._require_core("memory_").memory()[0])
 
     def _over_time(self, memory: Array) -> dict[str, Array]:

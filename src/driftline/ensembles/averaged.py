@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from driftline.base.meta import LINEAR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
@@ -68,8 +70,8 @@ class Averaged(MetaLearner):
         return _Averaged(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
 
     @property
-    def _plain_intercept(self) -> bool:  # type: ignore[override]
-        return self._base_learners()[0]._plain_intercept
+    def _traits(self) -> Traits:
+        return replace(super()._traits, plain_intercept=self._base_learners()[0]._traits.plain_intercept)
 
     @property
     def learner_(self) -> Learner:

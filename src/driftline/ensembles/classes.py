@@ -75,10 +75,13 @@ class ClassState(Composite):
     def _own_state(self) -> dict[str, Array]:
         return {"known": np.array([float(self.known)]), "mistakes": np.array([float(self.mistakes)])}
 
-    def make_room(self, state: dict[str, Array], most: int) -> None:
-        """Adds classes until there are as many as in an exported state."""
-        for _ in range(count_in(state, "known", most) - self.known):
+    @exclusive
+    def set_state(self, state: dict[str, Array]) -> None:
+        """Adds classes until there are as many as in an exported state, and restores it."""
+        parts = {name.partition(".")[0] for name in state if "." in name}
+        for _ in range(count_in(state, "known", len(parts)) - self.known):
             self.add_class()
+        super().set_state(state)
 
     def _set_own_state(self, state: dict[str, Array]) -> None:
         self.mistakes = count_in(state, "mistakes", 2**53)
@@ -158,7 +161,7 @@ class ClassState(Composite):
 
     def _is_sure(self, y: Any, weight: Any) -> bool:
         """Whether the class is known and at most one member may refuse a row."""
-        sure = len(self.members) == 1 or not self.members[0]._may_refuse
+        sure = len(self.members) == 1 or not self.members[0]._traits.may_refuse
         return sure and isinstance(y, float) and y < self.known and is_weight(weight)
 
     @exclusive

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
 from driftline.base import encoding, params, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
-from driftline.base.composite import Composite
 from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.ensembles.classes import ClassState
 from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
 from driftline.linear.dfop import DFOP
@@ -57,14 +58,14 @@ class Classifier(MetaLearner):
     learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
     classes: Sequence[Hashable] | None = params.checked(default=None, rule=CLASSES, optional=True)
 
-    _estimator_type = "classifier"
-    _may_run_away = False  # labels are classes, so predictions are bounded
     _river_kind = "Classifier"
     _multiclass = True  # by River's convention
-    _plain_intercept = True
-    _core: ClassState | None = params.state(None)
     _met: Labels | None = params.state(None)  # created on first use
     _incoming: Any = params.state(None)  # the label of the row being learned, or of the last one
+
+    @property
+    def _traits(self) -> Traits:
+        return replace(super()._traits, may_run_away=False)  # labels are classes, so predictions are bounded
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
@@ -97,16 +98,6 @@ class Classifier(MetaLearner):
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> ClassState:
         return ClassState(members[0], len(self._met_before), features, bool(self.intercept), self.dtype)
-
-    if TYPE_CHECKING:
-
-        def _require_core(self, what: str) -> ClassState: ...
-
-    def _core_for(self, state: dict[str, Array]) -> Composite:
-        core = super()._core_for(state)
-        assert isinstance(core, ClassState)
-        core.make_room(state, most=len(self._met_before))
-        return core
 
     def _refresh(self, before: dict[str, Any]) -> None:
         if self.classes is not before["classes"]:
@@ -283,7 +274,8 @@ class Classifier(MetaLearner):
         if self._core is None:
             model = type(self)(**self.get_params(deep=False))
             model._meet(np.where(np.isfinite(row), row, 0.0), None)
-        return model._require_core(verb).scores(Batch(row[None, :], None, None, where), apart=False)
+        core: ClassState = model._require_core(verb)
+        return core.scores(Batch(row[None, :], None, None, where), apart=False)
 
     def _score_table(self, X: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
@@ -338,9 +330,6 @@ class Classifier(MetaLearner):
         return sklearn.classifier_tags(allow_nan=self.missing != "raise")
 
     # Saving and copying.
-
-    def _behind(self, transformers: list[Any]) -> Learner:
-        return self.clone({"learner": self._base_learners()[0]._behind(transformers)})
 
     def _record(self) -> Record:
         for label in self._labels.known:

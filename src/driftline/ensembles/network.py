@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.ensembles.network_bound import NETWORK_CONDITION, is_network_top, network_terms
 from driftline.linear.arcor import ARCOR
 from driftline.tables.inputs import Array
@@ -89,8 +91,14 @@ class Network(MetaLearner):
         return _Network(members, [(above[0], len(members))], features, bool(self.intercept), self.dtype)
 
     @property
-    def _by_feature(self) -> bool:  # type: ignore[override]
-        return all(member._by_feature for member in self._base_learners())
+    def _traits(self) -> Traits:
+        top, members = self._top_learners()[0], [member._traits for member in self._base_learners()]
+        return replace(
+            super()._traits,
+            by_feature=all(member.by_feature for member in members),
+            plain_intercept=not top.intercept and all(member.plain_intercept for member in members),
+            can_reset=top._traits.can_reset,
+        )
 
     @property
     def learners_(self) -> list[Learner]:
@@ -103,24 +111,9 @@ class Network(MetaLearner):
         core: Composite = self._require_core("weights_")
         return core.above[0]._weights[: len(core.members)]
 
-    _keeps_shares = True
-
     def _shares(self) -> dict[str, float]:
         names = [f"{type(member).__name__} {number}" for number, member in enumerate(self.learners_, start=1)]
         return dict(zip(names, self.weights_.tolist(), strict=True))
-
-    def _shares_of_block(self) -> Array:
-        kept: Array = self._require_core("run").tops
-        return kept
-
-    @property
-    def _plain_intercept(self) -> bool:  # type: ignore[override]
-        top = self._top_learners()[0]
-        return not top.intercept and all(member._plain_intercept for member in self._base_learners())
-
-    @property
-    def _can_reset(self) -> bool:  # type: ignore[override]
-        return bool(self._require_core("run").above[0]._can_reset)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         core: _Network = self._require_core("certificate")
@@ -149,7 +142,7 @@ class _Network(Composite):
     """The state of a network."""
 
     _plan: list[int] | None = None
-    tops: Array  # the members' weights at the snapshots of the last replay
+    tops: Array | None = None  # the members' weights at the snapshots of the last replay
 
     @cached_property
     def largest(self) -> float:
@@ -212,7 +205,7 @@ class _Network(Composite):
         If only one of them may refuse a row, it goes first, so the others never have to undo it.
         """
         if self._plan is None:
-            doubtful = [part._may_refuse for part in [*self.members, *self.above]]
+            doubtful = [part._traits.may_refuse for part in [*self.members, *self.above]]
             self._plan = sorted(range(len(doubtful)), key=lambda n: not doubtful[n]) if sum(doubtful) < 2 else []
         return self._plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.ensembles.auto import Auto
 from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
@@ -28,7 +29,7 @@ _BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share
 _LAYERS = 5  # number of values that the final mixture computes
 
 
-class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # MetaLearner comes first
+class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner comes first
     """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
     Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat
@@ -56,13 +57,9 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # Met
         kw_only=False,
     )
 
-    _by_feature = _linear = False
-    _may_refuse, _plain_intercept = Learner._may_refuse, Learner._plain_intercept
-    _restore, _measured_apart = Learner._restore, False
-
-    if TYPE_CHECKING:
-
-        def _require_core(self, what: str) -> Any: ...
+    @property
+    def _traits(self) -> Traits:
+        return Traits(by_feature=False, linear=False, looks_back=True)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -99,9 +96,6 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc, override]  # Met
         auto = self.learners_[0]
         assert isinstance(auto, Auto)
         return auto
-
-    def _memory(self) -> None:  # type: ignore[override]
-        """Unknown: every learner has its own."""
 
     @property
     def memory_(self) -> float:

@@ -19,6 +19,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import MetaLearner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.ensembles.by_errors import ERRORS, ByErrors, error_of
 from driftline.ensembles.fits import Fits
 from driftline.linear.ridge import Ridge
@@ -78,15 +79,13 @@ class Refit(MetaLearner):
     window: int = params.integer(default=5000, ge=1)
     lags: Sequence[int] = params.checked(default=(), rule=_LAGS)
 
-    _by_feature = _linear = False
-
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         return iter(())  # there is no default estimator to test
 
     @property
-    def _looks_back(self) -> bool:  # type: ignore[override]
-        return bool(self.lags)
+    def _traits(self) -> Traits:
+        return Traits(by_feature=False, linear=False, looks_back=bool(self.lags))
 
     def _base_learners(self) -> list[Learner]:
         return [_FIRST]

@@ -18,6 +18,7 @@ from driftline.base.meta import MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
+from driftline.base.traits import Traits
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
@@ -25,7 +26,6 @@ from driftline.features.standardize import Standardize
 from driftline.features.transformer import TRANSFORMERS, Transformer, parts_of
 from driftline.features.unit_norm import UnitNorm
 from driftline.linear.rls import RLS
-from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array, Name
 
 _PARTS: list[Transformer] = [Standardize()]
@@ -71,29 +71,23 @@ class Pipeline(MetaLearner):
         kw_only=False,
     )
 
-    _by_feature = False
-    _plain_intercept = False
-
     @property
-    def _measured_apart(self) -> bool:  # type: ignore[override]
-        return self._base_learners()[0]._measured_apart
-
-    @property
-    def _looks_back(self) -> bool:  # type: ignore[override]
-        return super()._looks_back or any(isinstance(part, Lags) for part in self.parts)
+    def _traits(self) -> Traits:
+        inner, hashing = self._base_learners()[0]._traits, self._hashing
+        return Traits(
+            by_feature=False,
+            plain_intercept=False,
+            composes=hashing is None,  # otherwise rows have no features that other learners could use
+            looks_back=inner.looks_back or any(isinstance(part, Lags) for part in self.parts),
+            can_reset=inner.can_reset,
+            measured_apart=inner.measured_apart,
+            reader=hashing,
+        )
 
     @property
     def _hashing(self) -> Hashing | None:
         first = self.parts[0]
         return first if isinstance(first, Hashing) else None
-
-    @property
-    def _encodes(self) -> bool:  # type: ignore[override]
-        return self._hashing is None  # which takes text itself
-
-    @property
-    def _composes(self) -> bool:  # type: ignore[override]
-        return self._hashing is None  # otherwise rows have no features that other learners could use
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
@@ -118,21 +112,6 @@ class Pipeline(MetaLearner):
         within = self.parts if self._hashing is None else self.parts[1:] or [_SAME]
         return _Pipeline(members[0], within, self._hashing, features, bool(self.intercept), self.dtype)
 
-    def _behind(self, transformers: list[Any]) -> Learner:
-        return self.clone({"transformers": [*transformers, *self.parts]})
-
-    # Hashed rows, which may have any width.
-
-    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        hashing = self._hashing
-        return super()._read(x, where, grow=grow) if hashing is None else (hashing.row(x, where), None)
-
-    def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
-        return super()._kept_row(x, row, names) if self._hashing is None else self._hashing.unhashed(x)
-
-    def _as_block(self, X: Any, where: str) -> RowBlock:
-        return super()._as_block(X, where) if self._hashing is None else self._hashing.block(X, where)
-
     def _refresh(self, before: dict[str, Any]) -> None:
         if self.transformers is not before["transformers"]:
             raise ValueError
@@ -149,12 +128,6 @@ class Pipeline(MetaLearner):
                 label = None if batch.y is None else batch.y[row]
                 door.refuse_row(batch.x[row], label, batch.where, batch.number(row), batch.names)
         return super()._replay_block(batch, out)
-
-    def _tell_block(self, ticket: Ticket, batch: Batch) -> int:
-        core: _Pipeline = self._require_core("tell")
-        if core.members[0].missing == "skip" and not (ticket.parts and core.can_read(batch.x[0])):
-            return 1
-        return super()._tell_block(ticket, batch)
 
     def _operations(self, width: int) -> int:
         core: _Pipeline = self._require_core("run")
@@ -187,13 +160,6 @@ class Pipeline(MetaLearner):
         S: Array = self._learner("covariance_").covariance_  # type: ignore[attr-defined]
         return S
 
-    @property
-    def _can_reset(self) -> bool:  # type: ignore[override]
-        return self._learner("run")._can_reset
-
-    def _memory(self) -> float | None:
-        return self._learner("run")._memory()
-
     def _shares(self) -> dict[str, float]:
         return self._learner("run")._shares()
 
@@ -204,7 +170,16 @@ class Pipeline(MetaLearner):
         return self._learner("certificate")._certify(sums)
 
 
-Learner._pipeline = Pipeline
+def behind(transformers: list[Transformer], learner: Learner) -> Learner:
+    """A learner with transformers in front of it; a classifier gets them in front of its regressor."""
+    if isinstance(learner, Pipeline):
+        return learner.clone({"transformers": [*transformers, *learner.parts]})
+    if isinstance(learner, MetaLearner) and learner._estimator_type == "classifier":
+        return learner.clone({"learner": behind(transformers, learner._base_learners()[0])})
+    return Pipeline(transformers, learner)
+
+
+Transformer._before = staticmethod(behind)
 
 
 class _Pipeline(Composite):
@@ -263,6 +238,11 @@ class _Pipeline(Composite):
         """Restores the result of :meth:`get_state` in a new composite. Raises ValueError if it is invalid."""
         self.chain.set_state(state)
         super().set_state(state)
+
+    @property
+    def memory(self) -> Any:
+        """The learner's core's ``memory``; an AttributeError if it has none."""
+        return core_of(self.members[0]).memory
 
     def sums(self) -> dict[str, float]:
         """The learner's sums."""
@@ -346,9 +326,13 @@ class _Pipeline(Composite):
         assert batch.y is not None
         self.chain.learn(float(batch.y[0]))
 
-    def can_read(self, row: Array) -> bool:
-        """Whether the transformed row stays in the range."""
-        return self.chain.look(row, unknown_allowed=False) is not None
+    @exclusive
+    def tell_block(self, ticket: Ticket, batch: Batch) -> int:
+        """Like :meth:`tell_parts`; skips a row that leaves the range once it is transformed."""
+        readable = ticket.parts and self.chain.look(batch.x[0], unknown_allowed=False) is not None
+        if not readable and self.members[0].missing == "skip":
+            return 1
+        return super().tell_block(ticket, batch)
 
     # Many rows.
 

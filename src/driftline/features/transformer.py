@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class Transformer(Model):
     _river_kind = "Transformer"
     _learns = True  # its output depends on earlier rows
     _needs_labels = False
+    _before: ClassVar[Callable[[list[Transformer], Learner], Learner]]  # makes a pipeline; set by pipeline.py
     _chain: Chain | None = params.state(None)
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -86,7 +87,7 @@ class Transformer(Model):
     def __or__(self, other: Any) -> Any:
         if isinstance(other, Transformer):
             return Steps([*self._parts(), *other._parts()])
-        return other._behind(self._parts()) if isinstance(other, Learner) else NotImplemented
+        return type(self)._before(self._parts(), other) if isinstance(other, Learner) else NotImplemented
 
     # One row at a time.
 

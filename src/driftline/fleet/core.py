@@ -13,6 +13,7 @@ from driftline.fleet.run import LIMIT
 from driftline.linear.descent import Descending
 from driftline.linear.recursion import Recursive
 from driftline.linear.schedules import SharedSchedules
+from driftline.linear.wemm import WEMM
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 
@@ -52,7 +53,8 @@ def make_core(learner: Learner, n: int, width: int, alarms: bool, intervals: boo
     """A native fleet of ``n`` models with ``width`` weights each, including the intercept, and their schedules."""
     keeps = intervals, LIMIT if alarms else 0.0
     if isinstance(learner, Recursive):
-        learner._see_first_row(np.zeros(width))
+        if isinstance(learner, WEMM):
+            learner.set_ridge(np.zeros(width))
         policy = learner._policy()
         schedules = SharedSchedules(policy, type(learner).__name__)
         core = _SECOND[learner.dtype](n, width, bool(learner.intercept), policy.native(learner._limits), *keeps)

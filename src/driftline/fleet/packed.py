@@ -166,7 +166,7 @@ class Packed:
         if self._warned or self._unwatched < 4 * rows.models:
             return
         self._unwatched = 0
-        sums = dict(zip(self.learner._sum_names, core.state_part("sums").T, strict=True))
+        sums = dict(zip(self.learner._traits.sums, core.state_part("sums").T, strict=True))
         if not len(sums["rows"]):
             return
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -19,14 +19,15 @@ from driftline.base.native import SecondOrderCore
 from driftline.base.nested import Nested
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
-from driftline.base.run import Run
+from driftline.base.traits import Traits
 from driftline.errors import RowRefusedError
 from driftline.kernels import functions
 from driftline.linear import schedules
 from driftline.linear.arowr import AROWR
 from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
-from driftline.tables.inputs import Array, Name
+from driftline.linear.wemm import WEMM
+from driftline.tables.inputs import Array
 
 _DEFAULT = AROWR()
 _GROWTH_LIMIT = 1e4  # most that tau may grow under forgetting
@@ -34,7 +35,7 @@ _MEASURED = 256  # rows from which gamma is estimated
 _FIXED = ("kernel", "gamma", "degree", "coef0", "budget", "threshold", "intercept", "dtype")
 
 
-_SECOND_ORDER = Rule(lambda value: isinstance(value, Recursive) and value._plain_intercept, "a second-order learner")
+_SECOND_ORDER = Rule(lambda value: isinstance(value, Recursive) and value._traits.plain_intercept, "a second-order learner")
 
 
 class KernelCore(SecondOrderCore, Protocol):
@@ -106,15 +107,20 @@ class Kernel(Nested):
     budget: int | None = params.integer(default=None, ge=1, le=functions.LARGEST_BUDGET, optional=True)
     threshold: float = params.real(default=0.01, ge=0)
 
-    _by_feature = False
-    _plain_intercept = False
+    @property
+    def _traits(self) -> Traits:
+        inner = self._working()._traits
+        return Traits(
+            sums=_core.sums,
+            by_feature=False,
+            linear=False,
+            plain_intercept=False,
+            looks_back=super()._traits.looks_back,
+            can_reset=inner.can_reset,
+        )
 
     def _unit_test_skips(self) -> frozenset[str]:
         return super()._unit_test_skips() | (river.GROWS if self.budget is None else set())
-
-    _linear = False
-    _sum_names = _core.sums
-    _core: KernelCore | None = params.state(None)
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
@@ -130,23 +136,19 @@ class Kernel(Nested):
         inner._core = self._core if core is None else core
         return cast("Recursive", inner)
 
-    def _see_first_row(self, row: Array) -> None:
-        if not self._kept:
-            return
+    def _set_ridge(self, x: Array) -> None:
+        """Sets WEMM's ridge from the first row."""
         inner = self._working()
-        x = row[: row.size - bool(self.intercept)].copy()
+        if not isinstance(inner, WEMM):
+            return
         if callable(self.kernel):
-            similarity = functions.value_of(self.kernel, x) + self.intercept
+            similarity = functions.value_of(self.kernel, x.copy()) + self.intercept
         else:
-            similarity = self._options().self_similarity(x)
-        inner._see_first_row(np.array([np.sqrt(max(similarity, 0.0))]))
+            similarity = self._options().self_similarity(x.copy())
+        inner.set_ridge(np.array([np.sqrt(max(similarity, 0.0))]))
         self.__dict__.update({name: getattr(inner, name) for name in self._kept})
 
     # The core.
-
-    if TYPE_CHECKING:
-
-        def _require_core(self, what: str) -> KernelCore: ...
 
     def _options(self) -> KernelOptions:
         return KernelOptions(
@@ -161,7 +163,9 @@ class Kernel(Nested):
     def _is_measured(self) -> bool:
         return self.gamma is None and functions.has_gamma(self.kernel)
 
-    def _make_core(self, width: int) -> KernelCore:
+    def _make_core(self, width: int, row: Any = None) -> KernelCore:
+        if row is not None:
+            self._set_ridge(row)
         core = self._new_core(width - bool(self.intercept), self._options().width)
         self._supply(core, ahead=1)
         return core
@@ -201,17 +205,6 @@ class Kernel(Nested):
         points = int(self.budget or 0) or len(self._require_core("run").weights()) + 1024
         return self._working()._operations(points) + 8 * points**2 + points * width
 
-    @property
-    def _can_reset(self) -> bool:  # type: ignore[override]
-        return self._working()._can_reset
-
-    def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
-    ) -> Run:
-        if weights_every is not None:
-            raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
-        return super()._learn_table(X, y, sample_weight, where, None, level)
-
     # Keeping and copying.
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -226,16 +219,15 @@ class Kernel(Nested):
         policy = inner._changed_policy({**old.get_params(deep=False), **options})
         self._require_core("set_params").set_policy(self._native(policy))
 
-    def _core_for(self, state: dict[str, Array]) -> KernelCore:
+    def _restored_core(self, state: dict[str, Any]) -> KernelCore:
         width, numbers = len(state["weights"]), state["numbers"].size
         features = float(state["shape"][0])
         if 2 * state["matrix"].size < width**2 or not 0 <= features <= max(numbers, 10**6):
             raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated
-        return self._new_core(int(features), width)
-
-    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
-        super()._restore(core, names)
-        self._supply(self._require_core("coef_"), ahead=0)
+        core = self._new_core(int(features), width)
+        core.set_state(state)
+        self._supply(core, ahead=0)
+        return core
 
     # What was learned.
 
@@ -261,7 +253,7 @@ class Kernel(Nested):
     @property
     def points_(self) -> Array:
         """The points that carry the function, one a row."""
-        core = self._require_core("points_")
+        core: KernelCore = self._require_core("points_")
         return core.points().reshape(-1, core.features)
 
     @property

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
 from driftline import _core, losses
 from driftline._core import FirstOrderPolicy, Outputs, Status
 from driftline._core import Loss as NativeLoss
-from driftline.base import params
 from driftline.base.batch import Batch, numbered
+from driftline.base.learner import Learner
 from driftline.base.native import NativeCore
+from driftline.base.traits import Traits
 from driftline.errors import DivergenceError, RowRefusedError
-from driftline.linear.takes_sparse import TakesSparse
 
 _NATIVE: dict[type, NativeLoss] = {
     losses.Squared: NativeLoss.SQUARED,
@@ -46,12 +46,10 @@ class FirstOrderCore(NativeCore, Protocol):
         """Learns a row, given the slope of the loss at w.x."""
 
 
-class Descending(TakesSparse):
+class Descending(Learner):
     """A first-order learner: only weights, O(d) a row, or O(nnz) a sparse row."""
 
     rate: float
-    _sum_names = _core.first_order_sums
-    _core: FirstOrderCore | None = params.state(None)
 
     def _policy(self) -> FirstOrderPolicy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
@@ -70,11 +68,11 @@ class Descending(TakesSparse):
         """Which rate is stable when no |x|^2 exceeds ``largest_norm2``."""
         return f"a rate below {2 / largest_norm2:.3g} = 2 / max|x|^2 is stable on these rows"
 
-    if TYPE_CHECKING:
+    @property
+    def _traits(self) -> Traits:
+        return Traits(sums=_core.first_order_sums, takes_sparse=True, is_native=self._custom_loss() is None)
 
-        def _require_core(self, what: str) -> FirstOrderCore: ...
-
-    def _make_core(self, width: int) -> FirstOrderCore:
+    def _make_core(self, width: int, row: Any = None) -> FirstOrderCore:
         kind = _core.FirstOrder64 if self.dtype == "float64" else _core.FirstOrder32
         return kind(width, bool(self.intercept), self._native_policy())
 
@@ -99,10 +97,6 @@ class Descending(TakesSparse):
         )
 
     # A loss that is implemented in Python.
-
-    @property
-    def _runs_late_natively(self) -> bool:
-        return super()._runs_late_natively and self._custom_loss() is None
 
     def _replay_block(self, batch: Batch, out: Outputs) -> int:
         loss = self._custom_loss()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from driftline import losses
 from driftline._core import FirstOrderPolicy, Space
 from driftline.base import params
 from driftline.base.registry import learner
+from driftline.base.traits import Traits
 from driftline.linear.descent import Descending, native_loss
 
 
@@ -37,7 +40,9 @@ class EG(Descending):
     norm: float | None = params.real(default=None, gt=0, optional=True)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
-    _may_run_away = False  # the weights have a fixed norm
+    @property
+    def _traits(self) -> Traits:
+        return replace(super()._traits, may_run_away=False)  # the weights have a fixed norm
 
     def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from driftline.base import params, river
 from driftline.base.batch import numbered
 from driftline.base.registry import learner
+from driftline.base.traits import Traits
 from driftline.linear.policies import Add, Policy
 from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array
@@ -48,15 +51,13 @@ class HInfinity(Recursive):
     ridge: float = params.real(default=100.0, gt=0)
     robustness: float = params.real(default=0.1, ge=0, lt=1)
 
-    _takes_outputs = False
-
     def _policy(self) -> Policy:
         noise = self.noise / (1 - self.robustness)
         return Policy(start=1 / self.ridge, time=Add(self.drift), noise=noise, robustness=self.robustness)
 
     @property
-    def _may_refuse(self) -> bool:  # type: ignore[override]
-        return self.robustness > 0
+    def _traits(self) -> Traits:
+        return replace(super()._traits, takes_outputs=False)
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return (

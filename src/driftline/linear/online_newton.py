@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from driftline.base import params
 from driftline.base.registry import learner
+from driftline.base.traits import Traits
 from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
 
@@ -40,7 +42,9 @@ class OnlineNewton(Recursive):
     ridge: float = params.real(default=100.0, gt=0)
     radius: float | None = params.real(default=None, gt=0, le=math.inf, optional=True)
 
-    _takes_outputs = False
+    @property
+    def _traits(self) -> Traits:
+        return replace(super()._traits, takes_outputs=False)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, radius=self.radius, concavity=self.concavity)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.native import SecondOrderCore
+from driftline.base.traits import Traits
 from driftline.errors import RowRefusedError
 from driftline.linear import schedules
 from driftline.linear.policies import Add, Divide, Policy
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import Array
 
 _CONDITIONS = {  # under which the running sum is the comparator's value, by the event that breaks them
     "capped": "the growth of S was never capped",
@@ -33,9 +34,6 @@ _CONDITIONS = {  # under which the running sum is the comparator's value, by the
 class Recursive(Learner):
     """A second-order learner: weights w and a covariance matrix S, O(d^2) a row."""
 
-    _sum_names = _core.sums
-
-    _core: SecondOrderCore | None = params.state(None)
     _known_policy: tuple[Any, Policy | None] = params.state((None, None))
 
     def _check_relations(self, values: dict[str, Any]) -> None:
@@ -58,48 +56,51 @@ class Recursive(Learner):
             self._known_policy = self._values, policy
         return policy
 
-    if TYPE_CHECKING:
-
-        def _require_core(self, what: str) -> SecondOrderCore: ...
-
     @property
-    def _takes_outputs(self) -> bool:  # type: ignore[override]
-        radius = getattr(self, "radius", None)  # projections support only one output
-        return radius is None or math.isinf(radius)
+    def _traits(self) -> Traits:
+        policy, bounded = self._current_policy(), self.low is not None and self.high is not None
+        return Traits(
+            sums=_core.sums,
+            can_reset=policy.reset is not None,
+            may_refuse=policy.noise is None or policy.robustness > 0 or bool(policy.functions),
+            may_run_away=not (policy.shrink or bounded) and policy.clip is None and policy.radius is None,
+            takes_outputs=policy.radius is None or math.isinf(policy.radius),  # projections take one
+            unbounded_memory=policy.unbounded_memory,
+        )
 
-    @property
-    def _may_refuse(self) -> bool:  # type: ignore[override]
-        policy = self._current_policy()
-        return policy.noise is None or bool(policy.functions)
-
-    def _make_core(self, width: int) -> SecondOrderCore:
-        policy, intercept = self._current_policy(), bool(self.intercept)
-        double = self.dtype == "float64"
-        core: SecondOrderCore
-        if self._outputs is None:
-            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy.native(self._limits))
-        else:
-            kind = _core.MultiOutput64 if double else _core.MultiOutput32
-            core = kind(width, self._outputs, intercept, policy.native(self._limits))
-        if policy.is_scheduled:
-            schedules.supply(core, policy, type(self).__name__, 1, self._guard)
+    def _make_core(self, width: int, row: Any = None) -> SecondOrderCore:
+        core = self._new_core(width, self._outputs)
+        self._supply(core, 1)
         return core
+
+    def _new_core(self, width: int, outputs: int | None) -> SecondOrderCore:
+        policy, intercept, double = (
+            self._current_policy().native(self._limits),
+            bool(self.intercept),
+            self.dtype == "float64",
+        )
+        core: SecondOrderCore
+        if outputs is None:
+            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy)
+        else:
+            core = (_core.MultiOutput64 if double else _core.MultiOutput32)(width, outputs, intercept, policy)
+        return core
+
+    def _supply(self, core: SecondOrderCore, ahead: int) -> None:
+        """Gives a core the values of its schedules, if there are any, for at least ``ahead`` rows."""
+        if (policy := self._current_policy()).is_scheduled:
+            schedules.supply(core, policy, type(self).__name__, ahead, self._guard)
 
     def _serve(self, status: Status, batch: Batch) -> None:
         if status is Status.OUTSIDE_NOISE:
             raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
-        core = self._require_core("learn_one")
-        schedules.supply(core, self._current_policy(), type(self).__name__, len(batch), self._guard)
+        self._supply(self._require_core("learn_one"), len(batch))
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
 
     def _operations(self, width: int) -> int:
         return int(width**2) if self._current_policy().radius is None else 16 * int(width**3)
-
-    @property
-    def _can_reset(self) -> bool:  # type: ignore[override]
-        return self._current_policy().reset is not None
 
     def _refresh(self, before: dict[str, Any]) -> None:
         super()._refresh(before)
@@ -116,25 +117,22 @@ class Recursive(Learner):
             raise ValueError
         return policy
 
-    def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
-        weights, before = core["weights"], self._outputs
+    def _restored_core(self, state: dict[str, Any]) -> SecondOrderCore:
+        weights = state["weights"]
         if not isinstance(weights, np.ndarray) or weights.ndim not in (1, 2) or weights.shape[0] < weights.ndim:
             raise ValueError("the state's weights are not an array of one or two dimensions")
-        if 2 * core["matrix"].size < weights.shape[-1] ** 2:
+        if 2 * state["matrix"].size < weights.shape[-1] ** 2:
             raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated for it
-        self._outputs = len(weights) if weights.ndim == 2 else None
-        try:
-            super()._restore(core, names)
-        except BaseException:
-            self._outputs = before
-            raise
-        if (policy := self._current_policy()).is_scheduled:
-            schedules.supply(self._require_core("coef_"), policy, type(self).__name__, 0, self._guard)
+        core = self._new_core(weights.shape[-1], len(weights) if weights.ndim == 2 else None)
+        core.set_state(state)
+        self._supply(core, 0)
+        return core
 
     @property
     def covariance_(self) -> Array:
         """The matrix S, called Sigma in the papers. The intercept's row and column come last."""
-        return self._require_core("covariance_").covariance()
+        core: SecondOrderCore = self._require_core("covariance_")
+        return core.covariance()
 
     @property
     def memory_(self) -> float:
@@ -145,19 +143,9 @@ class Recursive(Learner):
         forgotten, given its variance.
         """
         self._require_core("memory_")
-        return self._memory()
-
-    def _memory(self) -> float:
-        return float(self._over_time(self._require_core("memory_").memory()[None, :])["memory"][0])
-
-    def _unbounded_memory(self) -> float | None:
-        return self._current_policy().unbounded_memory
-
-    @property
-    def _may_run_away(self) -> bool:  # type: ignore[override]
-        policy = self._current_policy()
-        bounded = self.low is not None and self.high is not None
-        return not (policy.shrink or bounded) and policy.clip is None and policy.radius is None
+        memory = self._memory()
+        assert memory is not None
+        return memory
 
     def _over_time(self, memory: Array) -> dict[str, Array]:
         rows, span = memory.T

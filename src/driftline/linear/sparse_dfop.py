@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from dataclasses import replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from driftline import _core
-from driftline._core import Filling, SparseRows
-from driftline.base import params, replay, river
+from driftline._core import Filling
+from driftline.base import params, river
 from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT
-from driftline.base.run import Run
+from driftline.base.traits import Traits
 from driftline.linear.dfop import rate_for_period
 from driftline.linear.policies import Divide, Policy
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Recursive
-from driftline.linear.takes_sparse import TakesSparse
-from driftline.tables import inputs
-from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array, Name
 
 _FILLINGS = {"gaussian": Filling.GAUSSIAN, "bernoulli": Filling.BERNOULLI, "sparse": Filling.SPARSE}
@@ -50,7 +47,7 @@ class ProjectedCore(SecondOrderCore, Protocol):
 
 
 @learner
-class SparseDFOP(TakesSparse, Recursive):
+class SparseDFOP(Recursive):
     r"""DFOP on a random projection of the rows, for any number of features, O(nnz + dim²) a row.
 
     .. math:: \psi = M x, \quad \text{then DFOP on } \psi \text{ (and 1): weights } v, \quad w \cdot x = v \cdot M x
@@ -92,10 +89,16 @@ class SparseDFOP(TakesSparse, Recursive):
         """Sparse-DFOP for a target that changes every T0 rows: the rate 1 / T0."""
         return cls(forget_rate=rate_for_period(T0, cls.__name__), **parameters)
 
-    _composes = False
-    _takes_outputs = False
-    _plain_intercept = False
-    _core: ProjectedCore | None = params.state(None)
+    @property
+    def _traits(self) -> Traits:
+        return replace(
+            super()._traits,
+            composes=False,
+            takes_outputs=False,
+            plain_intercept=False,
+            takes_sparse=True,
+            takes_any_width=True,
+        )
 
     def _unit_test_skips(self) -> frozenset[str]:
         return river.DEPENDS_ON_ORDER  # which decides the column of M
@@ -103,17 +106,19 @@ class SparseDFOP(TakesSparse, Recursive):
     def _policy(self) -> Policy:
         return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, growth_limit=1.0)
 
-    if TYPE_CHECKING:
-
-        def _require_core(self, what: str) -> ProjectedCore: ...
-
-    def _new_core(self) -> ProjectedCore:
+    def _make_core(self, width: int, row: Any = None) -> ProjectedCore:
         kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32
-        return kind(_FILLINGS[self.matrix], self.dim, self.seed, bool(self.intercept), self._policy().native(self._limits))
-
-    def _make_core(self, width: int) -> ProjectedCore:
-        core = self._new_core()
+        core: ProjectedCore = kind(
+            _FILLINGS[self.matrix], self.dim, self.seed, bool(self.intercept), self._policy().native(self._limits)
+        )
         core.grow(width - bool(self.intercept))
+        return core
+
+    def _restored_core(self, state: dict[str, Any]) -> ProjectedCore:
+        if len(state["weights"]) != self.dim + self.intercept or 2 * state["matrix"].size < self.dim**2:
+            raise ValueError("the state is of another dim")
+        core = self._make_core(int(self.intercept))
+        core.set_state(state)
         return core
 
     def _operations(self, width: int) -> int:
@@ -134,79 +139,13 @@ class SparseDFOP(TakesSparse, Recursive):
     @property
     def compressed_coef_(self) -> Array:
         """The weights v of M x."""
-        return self._require_core("compressed_coef_").compressed()
+        core: ProjectedCore = self._require_core("compressed_coef_")
+        return core.compressed()
 
     @property
     def intercept_(self) -> float:
         """The weight of the constant feature; 0.0 without one."""
         return float(self._require_core("intercept_").intercept())
-
-    # Features appear on the way.
-
-    def _check_width(self, width: int, where: str) -> None:
-        if self._names is not None and width > len(self._names):
-            raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
-
-    def _check_block(self, block: RowBlock, where: str) -> None:
-        if block.is_sparse:
-            self._check_width(block.columns, where)
-        else:
-            super()._check_block(block, where)
-
-    def _replay(self, block: RowBlock, y: Array, weight: Array | None, where: str, options: replay.RunOptions) -> Run:
-        core = self._require_core("run")
-        more = block.columns - core.features
-        if more <= 0:
-            return super()._replay(block, y, weight, where, options)
-        before = self.__getstate__()
-        core.grow(more)
-        run = super()._replay(block, y, weight, where, options)
-        if self.n_seen_ == before["core"]["sums"][0]:  # rows that are skipped or have weight 0 add no features
-            self.__setstate__({**before, "skipped": self._skipped})
-        return run
-
-    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A mapping as a sparse row, and its new names; the cost does not depend on the number of known names."""
-        if self._core is None or not isinstance(x, Mapping):
-            return super()._read(x, where, grow=grow)
-        self._door.known_names(where)
-        if self.missing == "raise":
-            self._door.refuse_bad_items(x, where)
-        items = inputs.as_items(x, where)
-        places, width = np.array(self._core.places(list(items)), dtype=np.int64), self._core.features
-        new = places < 0
-        names = [name for name, is_new in zip(items, new, strict=True) if is_new]
-        if grow:
-            places[new] = np.arange(width, width + len(names))
-            width += len(names)
-        values = np.fromiter(items.values(), dtype=np.float64, count=len(items))
-        order = np.argsort(places)[np.count_nonzero(places < 0) :]
-        return SparseRows(values[order], places[order], np.array([0, len(order)]), width), names
-
-    def _fits(self, row: Any) -> bool:
-        if self._core is None or not isinstance(row, SparseRows):
-            return super()._fits(row)
-        return row.width <= self._core.features
-
-    def _meet(self, row: Any, names: list[Name] | None) -> None:
-        if self._core is None or not isinstance(row, SparseRows):
-            super()._meet(row, names)
-            return
-        self._core.grow(row.width - self._core.features)
-        if names and self._names is not None:
-            self._names.extend(names)
-            self._core.append_names(names)
-
-    # Keeping and copying.
-
-    def _set_names(self, names: list[Name] | None) -> None:
-        features = self._require_core("n_features_in_").features
-        super()._set_names(None if names is None else names[:features])  # a separate list, which may grow
-
-    def _core_for(self, state: dict[str, Array]) -> ProjectedCore:
-        if len(state["weights"]) != self.dim + self.intercept or 2 * state["matrix"].size < self.dim**2:
-            raise ValueError("the state is of another dim")
-        return self._new_core()
 
     def _refresh(self, before: dict[str, Any]) -> None:
         if any(getattr(self, name) != before[name] for name in ("dim", "matrix", "seed")):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 
 from driftline.base import params, river
 from driftline.base.batch import numbered
+from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
@@ -40,13 +42,19 @@ class WEMM(Recursive):
 
     _kept = ("ridge_",)
 
-    def _see_first_row(self, row: Array) -> None:
+    def _make_core(self, width: int, row: Any = None) -> SecondOrderCore:
+        if row is not None:
+            self.set_ridge(np.append(row, 1.0) if self.intercept else row)
+        return super()._make_core(width)
+
+    def set_ridge(self, row: Array) -> None:
+        """Sets ``ridge_`` from the first row, whose last entry is the constant feature, if any."""
         with np.errstate(over="ignore"):
             ridge = 2 * row @ row + 2 * row.size + 8 if self.ridge is None else self.ridge
         self.ridge_: float = min(float(ridge), sys.float_info.max)
 
     def _policy(self) -> Policy:
-        return Policy(start=1 / self.ridge_, noise=None)
+        return Policy(start=1 / getattr(self, "ridge_", 1.0), noise=None)
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         with np.errstate(over="ignore"):

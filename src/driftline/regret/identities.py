@@ -41,7 +41,7 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
         return best_sequence(rows, labels, learner.ridge, learner.drift_cost)
     if isinstance(learner, WEMM):
         learner = type(learner)(**learner.get_params(deep=False))
-        learner._see_first_row(rows[0])
+        learner.set_ridge(rows[0])
     policy = learner._policy()
     if policy.reset is not None or (policy.radius is not None and math.isfinite(policy.radius)):
         raise ValueError(f"comparator: {name} resets or projects, so the identity does not hold")

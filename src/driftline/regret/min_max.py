@@ -108,7 +108,7 @@ def wemm_theorem_6(learner: WEMM, X: Any, y: Any, u: Any = None) -> Bound:
 def _prepare(learner: WEMM, X: Any, y: Any, u: Any, where: str) -> _Replay:
     rows, labels = rows_for(learner, WEMM, X, y, where)
     fresh = type(learner)(**learner.get_params(deep=False))
-    fresh._see_first_row(rows[0])
+    fresh.set_ridge(rows[0])
     weights = wemm_weights(rows, fresh.ridge_)
     loss = None if weights is None else float(replay(learner, X, y).losses.sum())
     best = best_fixed(rows, labels, fresh.ridge_, sample_weight=weights) if u is None else u

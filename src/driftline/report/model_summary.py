@@ -16,7 +16,7 @@ def model_summary(model: Learner) -> dict[str, Any]:
         "learner": type(model).__name__,
         "call": repr(model),
         "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
-        "by_feature": bool(model._by_feature),
+        "by_feature": bool(model._traits.by_feature),
         "seen": model.n_seen_,
         "skipped": model.n_skipped_,
         "explained": model.explain() if hasattr(model, "explain") else "",
@@ -28,7 +28,7 @@ def model_summary(model: Learner) -> dict[str, Any]:
 
 
 def _weights(model: Learner) -> dict[str, Any]:
-    if not model.n_seen_ or not model._by_feature or model.coef_.ndim > 1:
+    if not model.n_seen_ or not model._traits.by_feature or model.coef_.ndim > 1:
         return {"names": [], "weights": np.empty(0), "intercept": None}
     names = getattr(model, "feature_names_in_", None)
     return {

@@ -84,7 +84,7 @@ def learner_html(learner: Learner) -> str:
     facts.append(("features", f"{learner.n_features_in_:,}"))
     if shares := learner._shares():
         return _shown(repr(learner), facts, _bars("weight of each expert", shares, words.share))
-    if not learner._by_feature or learner.n_features_in_ > TOO_MANY or learner.coef_.ndim > 1:
+    if not learner._traits.by_feature or learner.n_features_in_ > TOO_MANY or learner.coef_.ndim > 1:
         return _shown(repr(learner), facts)
     if learner.intercept:
         facts.append(("intercept", words.number(learner.intercept_)))

@@ -224,7 +224,7 @@ class RunLog(Resumable):
             start += len(block)
 
     def _add_snapshots(self, run: Run, table: RowBlock | None, model: Learner | None) -> None:
-        weights = run.weights if model is None or model._by_feature else None
+        weights = run.weights if model is None or model._traits.by_feature else None
         if len(run.snapshots) and (weights is not None or run.memory is not None or run.shares is not None):
             width = 0 if weights is None else weights.shape[1]
             features = table.columns if table is not None else model.n_features_in_ if model is not None else width

@@ -400,7 +400,7 @@ def _memory(learner: Learner | Forecaster) -> float | None:
 
 def _weights(learner: Learner | Forecaster) -> dict[str, float] | None:
     """The largest weights, by the names of their features."""
-    if isinstance(learner, Forecaster) or learner._core is None or not learner._by_feature:
+    if isinstance(learner, Forecaster) or learner._core is None or not learner._traits.by_feature:
         return None
     weights = np.asarray(learner.coef_, dtype=np.float64)
     names = [str(number) for number in range(len(weights))] if learner._names is None else [str(n) for n in learner._names]

@@ -20,7 +20,7 @@ def as_raw(x: Json, learner: Learner) -> Any:
     if type(x) is list:
         return [nan if value is None else value for value in x] if None in x else x
     assert type(x) is dict
-    if str not in map(type, x.values()) or not learner._encodes:
+    if str not in map(type, x.values()) or not learner._traits.encodes:
         return x
     columns = {} if learner._columns is None else learner._columns.columns
     return {

@@ -36,3 +36,17 @@ def as_sparse_rows(X: Any, where: str, what: str) -> SparseRows:
         return SparseRows(values, columns, starts, rows.shape[-1])
     except ValueError as error:
         raise ValueError(f"{where}: {what} is not a valid sparse matrix: {error}") from None
+
+
+def read_row(x: Any, where: str) -> SparseRows | None:
+    """One row; None if it is not sparse."""
+    if isinstance(x, SparseRows):  # of a ticket
+        return x
+    if not inputs.is_sparse(x):
+        return None
+    x = compressed(x, where, "x")
+    inputs.refuse_rows(x, where)
+    row = as_sparse_rows(x if x.ndim == 2 else x.reshape(1, -1), where, "x")
+    if not row.width:
+        raise ValueError(f"{where}: x is empty")
+    return row

@@ -1,0 +1,72 @@
+"""What a learner can do, for code that treats all learners alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from driftline.tables.block import RowBlock
+    from driftline.tables.inputs import Array
+
+
+class RowReader(Protocol):
+    """Reads rows of any names and any width, text included, into numbers of a fixed width."""
+
+    def row(self, x: Any, where: str) -> Array:
+        """One row."""
+
+    def block(self, X: Any, where: str) -> RowBlock:
+        """Many rows."""
+
+    def unhashed(self, x: Any) -> Any:
+        """A copy of a row in numbers that are read the same way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a learner can do, with its current parameters.
+
+    Attributes:
+        sums: the names of the core's running sums; a core written in Python names its own.
+        by_feature: there is one weight for each feature.
+        linear: predictions are linear in the features, with one weight each.
+        composes: it can be a base estimator of an ensemble.
+        looks_back: it uses earlier rows and labels, so a skipped row keeps its place among them.
+        measured_apart: intervals of ``predict_intervals`` come from errors made without labels in between.
+        may_refuse: it may refuse a valid row because of the state that it would lead to.
+        may_run_away: the form of the learner does not bound its predictions.
+        can_reset: the covariance may be reset.
+        plain_intercept: the constant is learned like a feature; False if inputs are centred or projected.
+        takes_outputs: a row may have several labels.
+        takes_sparse: rows may be scipy.sparse ones, at a cost that depends on their non-zero entries.
+        takes_any_width: rows of a table may have more features than the model knows, which it then adds.
+        reader: what reads the rows in place of the model's columns; None if its columns do.
+        is_native: the core replays all tables; False if a function of the user's takes part in each step.
+        unbounded_memory: the memory in rows, if the weights are unbounded when these rows do not determine them.
+    """
+
+    sums: tuple[str, ...] = ()
+    by_feature: bool = True
+    linear: bool = True
+    composes: bool = True
+    looks_back: bool = False
+    measured_apart: bool = False
+    may_refuse: bool = True
+    may_run_away: bool = True
+    can_reset: bool = False
+    plain_intercept: bool = True
+    takes_outputs: bool = False
+    takes_sparse: bool = False
+    takes_any_width: bool = False
+    reader: RowReader | None = None
+    is_native: bool = True
+    unbounded_memory: float | None = None
+
+    @property
+    def encodes(self) -> bool:
+        """Whether the model's columns encode text and times before the learner reads a row."""
+        return self.reader is None
+
+
+PLAIN = Traits()
