@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import driftline as dl
+from tests.states import leaves
 
 Array = npt.NDArray[Any]
 
@@ -115,9 +116,9 @@ def weights_of(model: Any) -> Array:
     return np.append(model.coef_, model.intercept_) if model.intercept else model.coef_
 
 
-def state_of(model: Any) -> dict[str, Array]:
-    """The whole state of a learner, as arrays."""
-    return dict(model._core.get_state())
+def state_of(model: Any) -> dict[Any, Array]:
+    """The whole state of a learner, as arrays by their place."""
+    return dict(leaves(model._core.get_state()))
 
 
 def assert_same_state(left: Any, right: Any) -> None:

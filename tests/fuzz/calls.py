@@ -16,6 +16,7 @@ import numpy as np
 from driftline.base import registry
 from driftline.checks.tools import same
 from driftline.errors import DriftlineWarning
+from tests.states import leaves
 
 from .objects import HostileError, anything, mapping, number, spoilt
 
@@ -108,7 +109,7 @@ def use(rng, model):
 
 
 def require_finite(model):
-    for name, values in model.__getstate__().get("core", {}).items():
+    for name, values in leaves(model.__getstate__().get("core", {})):
         assert np.isfinite(values).all(), f"{name} is not finite: {values}"
 
 

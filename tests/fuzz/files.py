@@ -124,12 +124,12 @@ def forged(rng, data):
     head = whole["model"]
     for _ in range(rng.integers(1, 4)):
         if rng.random() < 0.5:
-            part = (whole, head, head["learner"]["fields"])[rng.integers(3)]
+            part = (whole, head, head["fields"], head["state"])[rng.integers(4)]
             if isinstance(part, dict) and part:
                 part[list(part)[rng.integers(len(part))]] = copy.deepcopy(JSON[rng.integers(len(JSON))])
-            if not isinstance(whole.get("model"), dict) or not isinstance(head.get("learner"), dict):
+            if not isinstance(whole.get("model"), dict) or not isinstance(head.get("fields"), dict):
                 break
-            if not isinstance(head["learner"].get("fields"), dict):
+            if not isinstance(head.get("state"), dict):
                 break
         elif arrays:
             name = list(arrays)[rng.integers(len(arrays))]

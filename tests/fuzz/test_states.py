@@ -5,6 +5,7 @@ import pytest
 
 from driftline.base import registry
 from tests.cases import for_each
+from tests.states import leaves, replaced
 
 from .calls import require_finite
 
@@ -22,16 +23,17 @@ def learned(name, dtype):
 
 def with_hard_numbers(core):
     """Copies of a state's arrays, each with one number replaced."""
-    places = [(name, place) for name, array in core.items() for place in range(array.size)]
+    arrays = dict(leaves(core))
+    places = [(name, place) for name, array in arrays.items() for place in range(array.size)]
     rng = np.random.default_rng(0)
     for number in rng.permutation(len(places))[:PLACES]:
         name, place = places[number]
         for value in HARD:
-            changed = core[name].copy()
+            changed = arrays[name].copy()
             with np.errstate(over="ignore"):
                 changed.flat[place] = value
             if np.isfinite(changed.flat[place]):
-                yield f"{name}[{place}] = {value}", {**core, name: changed}
+                yield f"{name}[{place}] = {value}", replaced(core, name, changed)
 
 
 @for_each("dtype", ["float64", "float32"])

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import files
-from driftline.base.learner import of_record
 from driftline.checks.tools import require_same
 from driftline.features import Lags, Standardize
-from driftline.storage.model_file import Record
 from driftline.tables import cells
 from tests.cases import for_each
 
@@ -200,10 +198,9 @@ def forged(change):
     model = dl.RLS(missing="mean")
     for row, label in zip(rows_of(columns_of(40, missing=True)), range(40), strict=True):
         model.learn_one(row, float(label))
-    written = model._record()
-    head = copy.deepcopy(written.head)
-    change(head["columns"])
-    return Record(written.kind, head, dict(written.arrays))
+    state = copy.deepcopy(model._to_file())
+    change(state["columns"])
+    return state
 
 
 @for_each("change", [
@@ -222,9 +219,9 @@ def forged(change):
     lambda columns: columns.pop("named"),
 ])  # fmt: skip
 def test_a_file_with_inconsistent_columns_is_refused(change):
-    of_record(forged(lambda columns: None))
+    dl.RLS(missing="mean")._from_file(forged(lambda columns: None))
     with pytest.raises((ValueError, KeyError, TypeError)):
-        of_record(forged(change))
+        dl.RLS(missing="mean")._from_file(forged(change))
 
 
 def test_tickets_respect_the_limit_on_text_values():

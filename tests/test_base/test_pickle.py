@@ -12,6 +12,7 @@ import driftline as dl
 from driftline.base import registry
 from driftline.checks.tools import same
 from tests.cases import for_each
+from tests.states import leaves, replaced
 
 
 def test_pickles_continue_in_another_process(rows, tmp_path):
@@ -90,12 +91,15 @@ def wrecked(state):
     yield "another type", {**core, "weights": core["weights"].astype(np.float16)}
     yield "NaN", {**core, "weights": np.full_like(core["weights"], np.nan)}
     yield "not an array", {**core, "weights": core["weights"].tolist()}
-    for name in core:
-        yield f"without {name}", {key: value for key, value in core.items() if key != name}
-        far = np.inf if core[name].dtype.kind == "f" else np.iinfo(core[name].dtype).max
-        yield f"infinite {name}", {**core, name: np.full_like(core[name], far)}
-        if name != "weights" or "matrix" in core or "logs" in core:  # weights alone may have any length
-            yield f"short {name}", {**core, name: core[name][:-1]}
+    for place, array in leaves(core):
+        yield f"without {place}", replaced(core, place)
+        if isinstance(array, float):
+            yield f"infinite {place}", replaced(core, place, np.inf)
+            continue
+        far = np.inf if array.dtype.kind == "f" else np.iinfo(array.dtype).max
+        yield f"infinite {place}", replaced(core, place, np.full_like(array, far))
+        if place != "weights" or "matrix" in core or "logs" in core:  # weights alone may have any length
+            yield f"short {place}", replaced(core, place, array[:-1])
     if "matrix" in core:
         yield "another width", {**core, "weights": np.tile(core["weights"], 3)}
         yield "a matrix far too small", {**core, "weights": np.zeros(100_000, dtype=core["weights"].dtype)}

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import driftline as dl
-from driftline.delayed import packed
+from driftline.storage import codec
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -16,7 +16,7 @@ def test_a_sparse_row_that_waited_is_learned_like_one_that_did_not(make, index):
     first, second = make(), make()
     tickets = [first.ask(X[row]) for row in range(6)]  # the learner is untrained
     tickets[1] = dl.Ticket.from_bytes(tickets[1].to_bytes())
-    tickets[2:4] = packed.unpack(*packed.pack(tickets[2:4]))
+    tickets[2:4] = codec.unpack(codec.pack(tickets[2:4]))
     for row, ticket in enumerate(tickets):
         first.tell(ticket, float(row))
         second.learn_one(X[row], float(row))

@@ -14,6 +14,7 @@ import pytest
 
 import driftline as dl
 from driftline.checks.tools import fresh, same
+from tests.states import leaves
 
 
 @pytest.fixture(scope="module")
@@ -173,18 +174,18 @@ def test_reading_a_model_that_another_thread_runs_is_a_clear_error_and_does_no_h
 def test_learning_by_a_model_that_another_thread_runs_is_a_clear_error(act):
     """Rows learned before or after the run count; during it none is learned."""
     meeting = meet(act)
-    assert all(np.isfinite(part).all() for part in meeting.model.__getstate__()["core"].values())
+    assert all(np.isfinite(part).all() for _, part in leaves(meeting.model.__getstate__()["core"]))
     assert meeting.model.n_seen_ == 2 + (0 if meeting.run is None else len(meeting.y)) + meeting.acted
 
 
 def test_fitting_a_model_that_another_thread_runs_is_a_clear_error():
     meeting = meet(lambda model, X, y: model.fit(X[:1], y[:1]))
-    assert all(np.isfinite(part).all() for part in meeting.model.__getstate__()["core"].values())
+    assert all(np.isfinite(part).all() for _, part in leaves(meeting.model.__getstate__()["core"]))
 
 
 def test_setting_parameters_of_a_model_that_another_thread_runs_is_a_clear_error():
     meeting = meet(lambda model, X, y: model.set_params(ridge=2.0))
-    assert all(np.isfinite(part).all() for part in meeting.model.__getstate__()["core"].values())
+    assert all(np.isfinite(part).all() for _, part in leaves(meeting.model.__getstate__()["core"]))
     assert meeting.model.ridge == (2.0 if meeting.acted else 1.0)
 
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
-from driftline.delayed import packed
 from driftline.errors import ModelFileError
+from driftline.storage import codec
 
 
 def stream(rows=60):
@@ -223,10 +223,10 @@ def test_as_many_labelled_ids_are_remembered_as_rows_may_wait():
 @pytest.mark.parametrize("damage", [lambda n: n[:-1], lambda n: np.append(n, 1.0)], ids=["too few", "too many"])
 def test_packed_tickets_need_the_exact_count_of_numbers(damage):
     model = dl.RLS()
-    heads, numbers = packed.pack([model.ask([1.0, 2.0]), model.ask([3.0, 4.0])])
-    assert [ticket.x.tolist() for ticket in packed.unpack(heads, numbers)] == [[1.0, 2.0], [3.0, 4.0]]
-    with pytest.raises(ModelFileError, match="the tickets do not agree with their numbers"):
-        packed.unpack(heads, damage(numbers))
+    arrays = codec.pack([model.ask([1.0, 2.0]), model.ask([3.0, 4.0])])
+    assert [ticket.x.tolist() for ticket in codec.unpack(arrays)] == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ModelFileError, match="a list does not agree with its numbers"):
+        codec.unpack({**arrays, "value<f8": damage(arrays["value<f8"])})
 
 
 def test_bad_arguments_are_refused():

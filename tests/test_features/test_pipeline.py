@@ -16,6 +16,7 @@ import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 from tests.reference import Array, Case, Outcome, Reference
+from tests.states import replaced
 from tests.streams import looped, with_ones
 from tests.test_linear import test_rls as rls
 
@@ -136,7 +137,7 @@ def test_a_forged_state_is_refused(rows):
     }
     for name, array in bad.items():
         with pytest.raises(ValueError, match="state"):
-            dl.Pipeline().__setstate__({**state, "core": {**state["core"], name: array}})
+            dl.Pipeline().__setstate__({**state, "core": replaced(state["core"], name, array)})
     with pytest.raises(ValueError, match="state"):
         dl.Pipeline().__setstate__({**state, "core": {**state["core"], "features": np.array([2.0])}})
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from driftline.fleet.core import has_fixed_size
+from tests.states import leaves
 
 
 def keyed_rows(keys=5, count=300, d=3, seed=3):
@@ -31,7 +32,7 @@ def require_same(model, other, intervals=False):
     assert model.n_skipped_ == other.n_skipped_
     if model.n_seen_ == 0:
         return
-    state, expected = model.__getstate__()["core"], other.__getstate__()["core"]
+    state, expected = (dict(leaves(one.__getstate__()["core"])) for one in (model, other))
     assert state.keys() == expected.keys()
     for name in state:
         if name != "coverage" or intervals or not has_fixed_size(model):

@@ -93,11 +93,11 @@ def test_forged_numbers_are_refused(name, place, value, words, path):
     fleet.learn_many(keys, X, y)
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, {**arrays, name: _change(arrays[name], place, value)}, head, "fleet")
+    forge(path, {**arrays, f"core.{name}": _change(arrays[f"core.{name}"], place, value)}, head)
     refuse(path, words)
 
 
-@for_each("name", ["weights", "matrix", "diagonal", "sums", "slots", "skipped", "keys"])
+@for_each("name", ["weights", "matrix", "diagonal", "sums", "slots", "skipped"])
 @for_each("change", [None, lambda a: a[:-1], lambda a: a.astype(np.float16), lambda a: a.reshape(1, -1)])
 def test_missing_and_misshapen_arrays_are_refused(name, change, path):
     keys, X, y = keyed_rows()
@@ -105,12 +105,10 @@ def test_missing_and_misshapen_arrays_are_refused(name, change, path):
     fleet.learn_many(keys, X, y)
     fleet.save(path)
     arrays, _, head = parts(path)
-    array = arrays.pop(name)
+    array = arrays.pop(f"core.{name}")
     if change is not None:
-        arrays[name] = change(array)
-    if name == "keys" and change is not None and np.array_equal(arrays[name].ravel(), array):
-        return  # text in another shape is the same text
-    forge(path, arrays, head, "fleet")
+        arrays[f"core.{name}"] = change(array)
+    forge(path, arrays, head)
     refuse(path)
 
 
@@ -122,20 +120,20 @@ def test_forged_heads_are_refused(change, path):
     fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "fleet": {**head["fleet"], **change}}, "fleet")
+    forge(path, arrays, {**head, **change})
     if change == {"named": False}:
         assert dl.load(path).n_seen_.tolist() == [1, 1, 1, 0, 0]  # the names are lost, but the models are sound
     else:
         refuse(path)
 
 
-@pytest.mark.parametrize("keys", [b'["a", "a", "b"]', b'["a", "b"]', b"{}", b"", b'["a", "b", null]', b"[1, 2, 3, 4, 5, 6]"])
+@pytest.mark.parametrize("keys", [["a", "a", "b"], ["a", "b"], {}, "", ["a", "b", None], [1, 2, 3, 4, 5, 6]])
 def test_forged_keys_are_refused(keys, path):
     fleet = dl.Fleet(dl.RLS(), 5, named=True)
     fleet.learn_many(["a", "b", "c"], np.ones((3, 2)), np.ones(3))
     fleet.save(path)
     arrays, _, head = parts(path)
-    forge(path, {**arrays, "keys": np.frombuffer(keys, dtype=np.uint8)}, head, "fleet")
+    forge(path, arrays, {**head, "keys": keys})
     refuse(path)
 
 
@@ -145,5 +143,5 @@ def test_a_forged_file_whose_learner_does_not_match_its_models_is_refused(path):
         fleet.learn_many([1, 2], np.ones((2, 2)), [1.0, 2.0])
         fleet.save(path)
         arrays, _, head = parts(path)
-        forge(path, arrays, {**head, "learner": {"object": names[type(other)], "fields": {}}}, "fleet")
+        forge(path, arrays, {**head, "learner": {"object": names[type(other)], "fields": {}}})
         refuse(path)

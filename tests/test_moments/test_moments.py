@@ -200,7 +200,7 @@ def test_forged_files_are_refused(array, head, tmp_path):
     moments_of(X, y, 0.99).save(path)
     arrays, _, found = parts(path)
     changed = {name: np.ascontiguousarray(array[name](value)) if name in array else value for name, value in arrays.items()}
-    forge(path, changed, {**found, **head}, "moments")
+    forge(path, changed, {**found, **head})
     refuse(path)
 
 

@@ -35,16 +35,21 @@ def model(rows):
 
 
 def parts(path):
-    """The arrays, the metadata and the model's head in a file."""
+    """The arrays, the metadata, and the model's class and parameters with its state, in a file."""
     data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     meta = json.loads(data[8 : 8 + size])["__metadata__"]
-    return dict(from_bytes(data)), meta, json.loads(meta["model"])["model"]
+    model = json.loads(meta["model"])["model"]
+    state = model.pop("state")
+    return dict(from_bytes(data)), meta, {"model": model, **state}
 
 
-def forge(path, arrays, head, kind="learner", **meta):
+def forge(path, arrays, head, **meta):
     """Writes a file with a valid checksum, as an attacker would."""
-    text = head if isinstance(head, str) else json.dumps({"kind": kind, "model": head})
+    text = head
+    if not isinstance(head, str):
+        model, state = head["model"], {name: value for name, value in head.items() if name != "model"}
+        text = json.dumps({"model": {**model, "state": state} if isinstance(model, dict) else model})
     whole = {
         "format": "driftline",
         "version": str(model_file.VERSION),
@@ -187,7 +192,7 @@ def test_foreign_files_are_refused(path):
     refuse(path, "truncated, or not a driftline model")
     path.write_bytes(b"")
     refuse(path)
-    path.write_text('{"learner": "rls"}')
+    path.write_text('{"model": "rls"}')
     refuse(path)
     path.write_bytes(to_bytes({"weights": np.ones(3)}))
     refuse(path, "not a driftline model")
@@ -206,7 +211,7 @@ def test_a_later_version_is_named(model, path):
 def test_an_unknown_learner_is_named(model, path):
     model.save(path)
     arrays, _, head = parts(path)
-    forge(path, arrays, {**head, "learner": {"object": "oracle", "fields": {}}})
+    forge(path, arrays, {**head, "model": {"object": "oracle", "fields": {}}})
     refuse(path, "holds a class that this driftline does not know: 'oracle'")
 
 
@@ -225,14 +230,14 @@ def test_a_pickle_is_never_opened(path, tmp_path, monkeypatch):
 @for_each(
     "change",
     [
-        {"learner": {"object": "rls", "fields": {"forgetting": 2.0}}},
-        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "Divide", "fields": {"forgetting": 0.5}}}}},
-        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "system", "fields": {"command": "true"}}}}},
-        {"learner": {"object": "rls", "fields": {"forgetting": {"object": "__import__", "fields": {"name": "os"}}}}},
-        {"learner": {"object": "rls", "fields": {"_core": 3}}},
-        {"learner": {"object": "rls", "fields": {"no_such_parameter": 3}}},
-        {"learner": {"object": "rls", "fields": []}},
-        {"learner": {"object": "rls", "fields": None}},
+        {"model": {"object": "rls", "fields": {"forgetting": 2.0}}},
+        {"model": {"object": "rls", "fields": {"forgetting": {"object": "Divide", "fields": {"forgetting": 0.5}}}}},
+        {"model": {"object": "rls", "fields": {"forgetting": {"object": "system", "fields": {"command": "true"}}}}},
+        {"model": {"object": "rls", "fields": {"forgetting": {"object": "__import__", "fields": {"name": "os"}}}}},
+        {"model": {"object": "rls", "fields": {"_core": 3}}},
+        {"model": {"object": "rls", "fields": {"no_such_parameter": 3}}},
+        {"model": {"object": "rls", "fields": []}},
+        {"model": {"object": "rls", "fields": None}},
         {"names": ["a"]},
         {"names": ["a", "b", "c", "d"]},
         {"names": ["a", "a", "b"]},
@@ -244,18 +249,18 @@ def test_a_pickle_is_never_opened(path, tmp_path, monkeypatch):
         {"skipped": True},
         {"skipped": "many"},
         {"skipped": None},
-        {"learner": "rls"},
-        {"learner": ["rls"]},
-        {"learner": {"object": "rls"}},
-        {"learner": {"object": ["rls"], "fields": {}}},
-        {"learner": {"object": "Huber", "fields": {}}},
-        {"learner": None},
-        {"kept": 3, "learner": {"object": "wemm", "fields": {}}},
-        {"kept": {"ridge_": -1.0}, "learner": {"object": "wemm", "fields": {}}},
-        {"kept": {"ridge_": "x"}, "learner": {"object": "wemm", "fields": {}}},
-        {"learner": {"object": "arcor", "fields": {}}},
-        {"learner": {"object": "lms", "fields": {"rate": None}}},
-        {"learner": {"object": "rls", "fields": {"dtype": "float32"}}},
+        {"model": "rls"},
+        {"model": ["rls"]},
+        {"model": {"object": "rls"}},
+        {"model": {"object": ["rls"], "fields": {}}},
+        {"model": {"object": "Huber", "fields": {}}},
+        {"model": None},
+        {"ridge_": [3.0], "model": {"object": "wemm", "fields": {}}},
+        {"ridge_": -1.0, "model": {"object": "wemm", "fields": {}}},
+        {"ridge_": "x", "model": {"object": "wemm", "fields": {}}},
+        {"model": {"object": "arcor", "fields": {}}},
+        {"model": {"object": "lms", "fields": {"rate": None}}},
+        {"model": {"object": "rls", "fields": {"dtype": "float32"}}},
     ],
 )
 def test_a_forged_head_is_refused(model, path, change):
@@ -284,7 +289,7 @@ def test_many_weights_take_no_memory_before_their_matrix_is_checked(path):
     """100,000 weights take 800 kB in the file; their matrix would take 40 GB."""
     dl.Kalman().fit(np.ones((2, 2)), [1.0, 2.0]).save(path)
     arrays, _, head = parts(path)
-    forge(path, {**arrays, "weights": np.zeros(100_000)}, head)
+    forge(path, {**arrays, "core.weights": np.zeros(100_000)}, head)
     refuse(path, "the state's matrix is too small for its weights")
 
 
@@ -385,8 +390,8 @@ IMPOSSIBLE = {
 def test_impossible_numbers_in_a_state_are_refused(make, name, place, value, path, rows):
     make().fit(*rows).save(path)
     arrays, _, head = parts(path)
-    arrays[name] = arrays[name].copy()
-    arrays[name][place] = value
+    arrays[f"core.{name}"] = arrays[f"core.{name}"].copy()
+    arrays[f"core.{name}"][place] = value
     forge(path, arrays, head)
     refuse(path, f"{name} (are|is) out of range")
 

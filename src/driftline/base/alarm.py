@@ -9,10 +9,12 @@ import numpy as np
 
 from driftline import _core
 from driftline.base.rules import number
+from driftline.storage import codec
+from driftline.storage.codec import Stateful
 from driftline.tables.inputs import Array
 
 
-class Alarm:
+class Alarm(Stateful):
     """Watches errors and raises an alarm when they become larger.
 
     Each error is ranked, by size and with its sign, in a sample of up to 384 earlier errors. The sample leaves out the
@@ -68,3 +70,6 @@ class Alarm:
 
     def __repr__(self) -> str:
         return f"Alarm(false_every={self.false_every:g})"
+
+
+codec.register(Alarm, "Alarm")

@@ -107,14 +107,13 @@ class Composite:
 
     @exclusive
     def get_state(self) -> dict[str, Array]:
-        """The whole state as arrays; the arrays of a learner begin with its number."""
-        state = {"weights": self.weights(), **self._own_state()}
+        """The whole state: arrays, and the states of the learners, by their numbers."""
+        state: dict[str, Any] = {"weights": self.weights(), **self._own_state()}
         if not self.by_feature:
             state["features"] = np.array([float(self._features)])
+        outer = ("params", "names", "skipped", "refused", "columns")  # the same as those of the model, or none
         for number, learner in enumerate([*self.members, *self.above]):
-            inner = learner.__getstate__()
-            state |= {f"{number}.{name}": array for name, array in inner["core"].items()}
-            state |= {f"{number}:{name}": np.array([value]) for name, value in inner["kept"].items()}
+            state[str(number)] = {name: part for name, part in learner.__getstate__().items() if name not in outer}
         return state
 
     @exclusive
@@ -123,12 +122,11 @@ class Composite:
         if not self.by_feature and "features" not in state:
             raise ValueError("the state lacks the number of features")
         for number, learner in enumerate([*self.members, *self.above]):
-            core, kept = (_under(state, f"{number}{mark}") for mark in ".:")
-            if not core or set(kept) != set(learner._kept):
+            inner: Any = state.get(str(number), {})
+            if not {"core", *learner._kept} <= inner.keys():
                 raise ValueError(f"the state lacks a part of learner {number}")
             width = self.width_within if learner in self.members else learner.n_features_in_
-            inner = {"params": learner.get_params(deep=False), "skipped": 0, "names": None, "core": core}
-            learner.__setstate__({**inner, "kept": {name: _positive(value) for name, value in kept.items()}})
+            learner._from_file({name: inner[name] for name in ("core", *learner._kept)})
             if learner.n_features_in_ != width:
                 raise ValueError(f"the state of learner {number} has {learner.n_features_in_} features, expected {width}")
         self._set_own_state(state)
@@ -331,14 +329,3 @@ def count_in(state: dict[str, Array], name: str, most: int) -> int:
     if not isinstance(value, np.ndarray) or value.shape != (1,) or not 0 <= value[0] <= most or value[0] != int(value[0]):
         raise ValueError(f"the state's {name} is out of range")
     return int(value[0])
-
-
-def _under(state: dict[str, Array], prefix: str) -> dict[str, Array]:
-    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
-
-
-def _positive(value: Array) -> float:
-    number = float(value[0])
-    if not 0 < number < float("inf"):
-        raise ValueError("the state holds a value that is out of range")
-    return number

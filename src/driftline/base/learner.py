@@ -22,8 +22,8 @@ from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_of
 from driftline.base.traits import PLAIN, Traits
 from driftline.errors import ModelFileError, not_fitted
-from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record, Saved
+from driftline.storage import codec
+from driftline.storage.model_file import Saved
 from driftline.tables import inputs, missing, sparse
 from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block
 from driftline.tables.encoder import Columns
@@ -32,7 +32,6 @@ from driftline.tables.missing import Missing
 
 _DELAY = whole(0, 10**15)  # a ticket keeps it as a float
 _MISSING = choice(missing.WORDS) | Rule(missing.is_by_column, "a mapping from columns to these")
-_EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
 
@@ -471,7 +470,8 @@ class Learner(Model, Saved):
                 raise ValueError(f"{type(self).__name__}: x is empty, and there is no intercept")
             self._set_core(self._make_core(width, row), names)
         elif isinstance(row, SparseRows):
-            self._core.grow(row.width - self._core.features)
+            if row.width > self._core.features:
+                self._core.grow(row.width - self._core.features)
             if names and self._names is not None:
                 self._names.extend(names)
                 self._core.append_names(names)
@@ -558,21 +558,23 @@ class Learner(Model, Saved):
 
     # Saving and copying.
 
-    def _record(self) -> Record:
-        """The learner for a file. Warns if a loop of ``learn_one`` led to predictions that ran away."""
+    def _to_file(self) -> dict[str, Any]:
+        """The state for a file. Warns if a loop of ``learn_one`` led to predictions that ran away."""
         self._require_valid()
         stability.warn_of_range(self)
         owner, state = type(self).__name__, self.__getstate__()
-        head = {
-            "learner": codec.encode_model(owner, self),
-            "names": codec.encode_names(owner, state["names"]),
-            "kept": {},
-            "learned": "core" in state,
-            **{name: state[name] for name in state.keys() - {"params", "refused", "names", "core"}},
-        }
-        if self._columns is not None:
-            codec.encode_names(owner, [*self._columns.columns])
-        return Record("learner", codec.spell_infinities(head), state.get("core", _EMPTY))
+        codec.require_text(owner, self._names)
+        codec.require_text(owner, [] if self._columns is None else [*self._columns.columns])
+        return {name: value for name, value in state.items() if name not in ("params", "refused")}
+
+    def _from_file(self, state: dict[str, Any]) -> None:
+        codec.require_names(state.get("names"))
+        codec.require_count(state.get("skipped", 0), "the number of skipped rows")
+        if not all(isinstance(state[name], float) and 0 < state[name] < math.inf for name in self._kept if name in state):
+            raise ModelFileError("holds a value that is out of range")
+        self.__setstate__({"params": self._given, **state})
+        if self._core is not None and self._names is not None and len(state["names"]) != self._core.features:
+            raise ModelFileError("the names do not agree with the weights")
 
     def set_params(self, **changes: Any) -> Self:
         """Changes hyperparameters, all or none. On a trained learner, they take effect from the next row on."""
@@ -605,7 +607,7 @@ class Learner(Model, Saved):
             state["refused"] = self._refused
         if self._core is not None:
             state["core"] = self._core.get_state()
-            state["kept"] = {name: getattr(self, name) for name in self._kept}
+            state |= {name: getattr(self, name) for name in self._kept}
         if self._columns is not None:
             state["columns"] = self._columns.state()
         return state
@@ -615,15 +617,16 @@ class Learner(Model, Saved):
         if state["params"] is not getattr(self, "_given", None):
             self._store(state["params"])
         self._refused = state.get("refused")
-        for name, value in state.get("kept", {}).items():
-            setattr(self, name, value)  # reading __dict__ would slow down every later access to an attribute
+        for name in self._kept:
+            if name in state:
+                setattr(self, name, state[name])  # reading __dict__ would slow down every later access to an attribute
         if "core" in state:
-            self._restore(state["core"], state["names"])
+            self._restore(state["core"], state.get("names"))
         else:
             self._forget()
         columns = state.get("columns")
         self._columns = None if columns is None else Columns.restored(columns, self._names, self.missing)
-        self._skipped = state["skipped"]
+        self._skipped = state.get("skipped", 0)
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:
         """Makes a new core with an exported state."""
@@ -645,23 +648,3 @@ def refuse_empty(owner: str, low: float | None, high: float | None) -> None:
     """Raises ValueError unless the range of the label has more than one value."""
     if low is not None and high is not None and not low < high:
         raise ValueError(f"{owner}: low must be less than high, got low={low!r} and high={high!r}")
-
-
-def of_record(record: Record) -> Learner:
-    """The learner of a record; raises ModelFileError or ValueError if it is invalid."""
-    head = dict(record.head)
-    learner: Learner = codec.decode(head.pop("learner"))
-    state = {**codec.read_infinities(head), "params": learner._given, "names": codec.decode_names(head["names"])}
-    codec.decode_count(head["skipped"], "the number of skipped rows")
-    if head["learned"]:
-        state["core"] = dict(record.arrays)
-        state["kept"] = {name: float(head["kept"][name]) for name in learner._kept}
-        if not all(math.isfinite(value) and value > 0 for value in state["kept"].values()):
-            raise ModelFileError("holds a value that is out of range")
-    learner.__setstate__(state)
-    if learner._core is not None and state["names"] is not None and len(state["names"]) != learner._core.features:
-        raise ModelFileError("the names do not agree with the weights")
-    return learner
-
-
-model_file.register("learner", of_record)

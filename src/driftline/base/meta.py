@@ -12,6 +12,7 @@ from driftline.base.composite import Composite, count_in
 from driftline.base.learner import Learner
 from driftline.base.nested import Nested
 from driftline.base.rules import Rule
+from driftline.storage.codec import leaves
 from driftline.tables.inputs import Array
 
 _SPARE = 100_000  # how many more features than numbers a state may claim
@@ -48,7 +49,7 @@ class MetaLearner(Nested):
         return core
 
     def _restored_core(self, state: dict[str, Any]) -> Composite:
-        most = sum(np.size(array) for array in state.values()) + _SPARE
+        most = sum(np.size(part) for _, part in leaves(state)) + _SPARE
         features = count_in(state, "features", most) if "features" in state else state["weights"].shape[-1] - self.intercept
         core = self._make_core(int(features) + bool(self.intercept))
         core.set_state(state)

@@ -160,7 +160,9 @@ class Parametrised:
         return [item for item in items if isinstance(item, Parametrised)]
 
     def _store(self, values: dict[str, Any]) -> None:
-        """Stores parameters that have been checked before."""
+        """Stores parameters that have been checked before. Those of an older pickle may lack some."""
+        if len(values) < len(self._params):
+            values = {**{name: param.default for name, param in self._params.items()}, **values}
         self._given = values
         self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
 

@@ -41,7 +41,7 @@ def run_options(learner: Learner, labels: Array, weights_every: int | None, leve
     """Checks the options of a run."""
     if weights_every is not None:
         _EVERY.require(where, "weights_every", weights_every)
-        if not learner._traits.linear:
+        if not learner._traits.has_snapshots:
             raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
     place = None if level is None else levels.as_level(level, where)
     if place is not None and labels.ndim == 2:

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -17,7 +17,6 @@ from driftline._core import SparseRows
 from driftline.base import levels
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record
 from driftline.tables.calendar import Moment
 from driftline.tables.cells import Row
 from driftline.tables.columns import Filled
@@ -59,8 +58,7 @@ class Ticket(_core.Ticket):
 
     def to_bytes(self) -> bytes:
         """The ticket in the format of a model file; :meth:`from_bytes` reads it back."""
-        arrays: dict[str, Array] = {}
-        return model_file.to_bytes(Record("ticket", head_of(self, "", arrays), arrays))
+        return model_file.to_bytes(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
@@ -106,10 +104,25 @@ def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
 def mark_of(learner: Learner) -> int:
     """Identifies a model's class and parameters: a 64-bit digest of them."""
     try:
-        text = json.dumps(codec.encode_model("", learner), sort_keys=True)
+        text = json.dumps(_without_defaults(codec.encode_model("", learner)), sort_keys=True)
     except ValueError:  # a parameter that cannot be saved, such as a function
         text = re.sub(r" at 0x[0-9a-f]+", "", repr(learner))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
+
+
+def _without_defaults(encoded: Any) -> Any:
+    """Encoded parameters other than the defaults, so that a parameter that is added later does not change the mark."""
+    if isinstance(encoded, list):
+        return [_without_defaults(item) for item in encoded]
+    if not isinstance(encoded, dict) or "fields" not in encoded:
+        return encoded
+    known = getattr(codec.class_of(encoded["object"]), "_params", {})
+    own = {
+        name: _without_defaults(value)
+        for name, value in encoded["fields"].items()
+        if name not in known or type(known[name].default) is not type(value) or known[name].default != value
+    }
+    return {**encoded, "fields": own}
 
 
 def check_ticket(learner: Learner, ticket: Any, where: str) -> None:
@@ -137,37 +150,50 @@ def copy_of(x: Any) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-# Conversion to and from records.
+# Files.
 
 
-def head_of(ticket: Ticket, prefix: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    """A ticket as plain values for JSON; its arrays are added to ``arrays``."""
-    arrays[f"{prefix}numbers"] = _bounded(ticket.numbers)
-    head: dict[str, Any] = {"model": ticket.model, "told": ticket.told}
+def _fields_of(ticket: Ticket) -> dict[str, Any]:
+    """What files hold of a ticket; raises ValueError if they cannot."""
+    fields: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "numbers": _bounded(ticket.numbers)}
     if ticket.predictions.size:
-        arrays[f"{prefix}predictions"] = ticket.predictions
+        fields["predictions"] = ticket.predictions
     if ticket.labelled:
         label = ticket.prediction
         if label is not None and type(label) not in (str, int, float, bool):
             raise ValueError(f"Ticket.to_bytes: the label {label!r} is neither text nor a number, so it cannot be saved")
-        head["label"] = codec.spell_infinities([label])
+        fields["label"] = [label]
+    if ticket.parts is not None:
+        fields["parts"] = list(ticket.parts)
     x = ticket.x
     if isinstance(x, ByColumns):
-        head["names"] = codec.encode_names("Ticket", list(x.cells))
-        head["cells"] = plain_cells(x.cells.values())
-        head["named"] = x.cells.named
-        head["inner"] = head_of(x.ticket, f"{prefix}inner.", arrays)
-    elif isinstance(x, SparseRows):
-        arrays[f"{prefix}x"], arrays[f"{prefix}columns"] = x.values, x.columns
-        head["width"] = x.width
-    elif isinstance(x, Mapping):
-        head["names"] = codec.encode_names("Ticket", list(x))
-        arrays[f"{prefix}x"] = np.array([float(value) for value in x.values()])
-    else:
-        arrays[f"{prefix}x"] = np.ascontiguousarray(x, dtype=None if isinstance(x, np.ndarray) else np.float64)
-    if ticket.parts is not None:
-        head["parts"] = [head_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(ticket.parts)]
-    return head
+        codec.require_text("Ticket", list(x.cells))
+        return {**fields, "row": plain_row(x.cells), "named": x.cells.named, "inner": x.ticket}
+    if isinstance(x, SparseRows):
+        return {**fields, "x": x.values, "columns": x.columns, "width": x.width}
+    if isinstance(x, Mapping):
+        codec.require_text("Ticket", list(x))
+        return {**fields, "x": np.array([float(value) for value in x.values()]), "names": list(x)}
+    return {**fields, "x": np.ascontiguousarray(x, dtype=None if isinstance(x, np.ndarray) else np.float64)}
+
+
+def _made(
+    model: int,
+    numbers: Array,
+    told: bool = False,
+    predictions: Array | None = None,
+    label: list[Any] | None = None,
+    parts: list[Ticket] | None = None,
+    **row: Any,
+) -> Ticket:
+    """The ticket of these fields; raises ModelFileError or ValueError if they are invalid."""
+    parts = None if parts is None else [_require_ticket(part) for part in parts]
+    mark = codec.require_count(model, "the ticket's mark", 2**64)
+    ticket = Ticket(_row_of(**row), mark, _bounded(numbers), predictions, parts)
+    if label is not None:
+        ticket.set_label(*label)
+    ticket.told = bool(told)
+    return ticket
 
 
 def _bounded(numbers: Array) -> Array:
@@ -177,51 +203,44 @@ def _bounded(numbers: Array) -> Array:
     return numbers
 
 
-def _read(record: Record) -> Ticket:
-    return ticket_of(record.head, "", dict(record.arrays))
+def _require_ticket(value: Any) -> Ticket:
+    if not isinstance(value, Ticket):
+        raise ModelFileError("a part of the ticket is not a ticket")
+    return value
 
 
-def ticket_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Ticket:
-    """The ticket of a head from :func:`head_of`; raises ModelFileError or ValueError if it is invalid."""
-    x = _row_of(head, prefix, arrays)
-    numbers = _bounded(arrays[f"{prefix}numbers"])
-    parts = None
-    if "parts" in head:
-        parts = [ticket_of(part, f"{prefix}{number}.", arrays) for number, part in enumerate(head["parts"])]
-    ticket = Ticket(
-        x, codec.decode_count(head["model"], "the ticket's mark", 2**64), numbers, arrays.get(f"{prefix}predictions"), parts
-    )
-    if "label" in head:
-        ticket.set_label(*codec.read_infinities(head["label"]))
-    ticket.told = bool(head["told"])
-    return ticket
-
-
-def _row_of(head: dict[str, Any], prefix: str, arrays: dict[str, Array]) -> Any:
-    names = codec.decode_names(head.get("names"))
-    if "cells" in head:
-        row = Row(zip(names or [], cells_of(head["cells"]), strict=True), bool(head["named"]))
-        return ByColumns(row, ticket_of(head["inner"], f"{prefix}inner.", arrays))
-    numbers = arrays[f"{prefix}x"]
-    if numbers.ndim != 1 or numbers.dtype not in (np.float64, np.float32):
+def _row_of(
+    x: Any = None,
+    names: Any = None,
+    columns: Any = None,
+    width: Any = None,
+    row: Any = None,
+    named: Any = True,
+    inner: Any = None,
+) -> Any:
+    if row is not None:
+        return ByColumns(row_of(row, bool(named)), _require_ticket(inner))
+    codec.require_names(names)
+    if not isinstance(x, np.ndarray) or x.ndim != 1 or x.dtype not in (np.float64, np.float32):
         raise ModelFileError("the ticket's row does not hold numbers")
     if names is not None:
-        return dict(zip(names, numbers.tolist(), strict=True))
-    if "width" not in head:
-        return numbers
-    columns = arrays[f"{prefix}columns"]
-    starts = np.array([0, len(numbers)], dtype=columns.dtype)
-    return SparseRows(numbers, columns, starts, codec.decode_count(head["width"], "the ticket's width"))
+        return dict(zip(names, x.tolist(), strict=True))
+    if width is None:
+        return x
+    starts = np.array([0, len(x)], dtype=columns.dtype)
+    return SparseRows(x, columns, starts, codec.require_count(width, "the ticket's width"))
 
 
-def plain_cells(values: Iterable[Any]) -> Any:
-    """The values of a row by columns as plain values for JSON."""
-    return codec.spell_infinities([_plain(value) for value in values])
+def plain_row(row: Row) -> list[list[Any]]:
+    """The names of a row by columns, and its values as plain values for JSON."""
+    return [list(row), [_plain(value) for value in row.values()]]
 
 
-def cells_of(plain: Any) -> list[Any]:
-    """Inverts :func:`plain_cells`; raises ModelFileError if a value is invalid."""
-    return [_cell(value) for value in codec.read_infinities(plain)]
+def row_of(plain: Any, named: bool = True) -> Row:
+    """Inverts :func:`plain_row`; raises ModelFileError if a name or a value is invalid."""
+    names, values = plain
+    codec.require_names(names)
+    return Row(zip(names, map(_cell, values), strict=True), named)
 
 
 def _plain(value: Any) -> Any:
@@ -243,4 +262,4 @@ def _cell(plain: Any) -> Any:
     return Moment(kind, value)
 
 
-model_file.register("ticket", _read)
+codec.register(Ticket, "ticket", _fields_of, _made)

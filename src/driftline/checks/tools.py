@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline.base.learner import Learner
 from driftline.base.params import Parametrised
+from driftline.storage.codec import leaves
 from driftline.tables.inputs import Array
 
 
@@ -109,5 +110,5 @@ def require_refusal(learner: Learner, what: str, act: Callable[..., object], /, 
 
 def require_finite(learner: Learner, what: str) -> None:
     """Raises AssertionError if the state holds NaN or infinity."""
-    for name, array in learner.__getstate__().get("core", {}).items():
+    for name, array in leaves(learner.__getstate__().get("core", {})):
         require(np.isfinite(array).all(), f"{what}: {name} is not finite: {array}")

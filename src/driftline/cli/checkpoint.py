@@ -62,7 +62,7 @@ class Checkpoint:
         }
         plain = {"settings": self.settings, "known": self.known, "rows": self.rows, "parts": values}
         extra = Extra(plain | {"kind": KIND, "version": VERSION}, arrays)
-        model_file.save(self.model._record(), path, extra)
+        model_file.save(self.model, path, extra)
 
 
 def _is_array(value: Any) -> bool:

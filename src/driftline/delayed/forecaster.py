@@ -13,15 +13,16 @@ from driftline._core import Guard
 from driftline.base import levels
 from driftline.base.learner import Learner
 from driftline.base.rules import whole
-from driftline.delayed import given, record
+from driftline.base.ticket import plain_row, row_of
+from driftline.delayed import given
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
-from driftline.delayed.stepper import Stepper, is_whole, whole_rows
+from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
 from driftline.delayed.undo import Undo
-from driftline.errors import not_fitted
-from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record
+from driftline.errors import ModelFileError, not_fitted
+from driftline.storage import codec
+from driftline.storage.model_file import Saved
 from driftline.tables import inputs
 from driftline.tables.block import RowBlock, as_block
 from driftline.tables.cells import Row
@@ -31,7 +32,7 @@ from driftline.tables.missing import SKIP
 _STEPS = whole(1, 10_000)
 
 
-class Forecaster(model_file.Saved):
+class Forecaster(Saved):
     r"""Forecasts the next rows, with one model for each step ahead.
 
     The model for step k predicts row t from what is known k rows earlier: the labels through row t - k, the features that
@@ -307,6 +308,7 @@ class Forecaster(model_file.Saved):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim():
+            states = [stepper.learner.__getstate__() for stepper in self._steppers]
             return {
                 "learner": self._learner,
                 "steps": self._steps,
@@ -314,17 +316,14 @@ class Forecaster(model_file.Saved):
                 "names": self._names,
                 "cells": self._cells,
                 "known_columns": self._known_columns,
-                "models": [stepper.learner.__getstate__() for stepper in self._steppers],
+                "models": [{name: part for name, part in state.items() if name != "params"} for state in states],
                 "waiting": [list(stepper.waiting) for stepper in self._steppers],
                 "past": self._past,
                 "rows": self._rows,
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._guard = Guard("Forecaster")
-        self._learner, self._steps = state["learner"], state["steps"]
-        self._steppers = [Stepper(self._learner.clone(), delay) for delay in range(self._steps)]
-        self._undo = Undo(self)
+        self.__init__(state["learner"], state["steps"], state.get("known"))  # type: ignore[misc]
         self._restore(state)
 
     def _roll_back(self, state: dict[str, Any]) -> None:
@@ -334,25 +333,40 @@ class Forecaster(model_file.Saved):
 
     def _restore(self, state: dict[str, Any]) -> None:
         for stepper, inner, waiting in zip(self._steppers, state["models"], state["waiting"], strict=True):
-            stepper.learner._roll_back(inner)
+            stepper.learner._roll_back({"params": stepper.learner._given, **inner})
             stepper.waiting = deque(waiting)
-        self._names, self._rows = state["names"], state["rows"]
-        self._past = state["past"]
-        self._known = Known(state["known"])
-        self._cells, self._known_columns = state["cells"], state["known_columns"]
+        self._names, self._rows, self._past = state["names"], state["rows"], state["past"]
+        self._known = Known(state.get("known"))
+        self._cells, self._known_columns = state.get("cells"), state.get("known_columns")
         if self._rows and self._cells is None:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
 
-    def _record(self) -> Record:
-        with self._guard.claim(only=True):
-            return record.of(self)
+    def _to_file(self) -> dict[str, Any]:
+        with self._guard.claim():
+            codec.require_text("Forecaster", self._names)
+            known = self.known if self._cells else self._known.named(self._names)  # a file does not explain an index
+            for feature in known or []:
+                if type(feature) not in (str, int):
+                    raise ValueError(
+                        f"Forecaster.save: the feature {feature!r} is neither text nor a number, which a file needs"
+                    )
+            cells = None if self._cells is None else list(map(plain_row, self._cells))
+            models = [stepper.learner._to_file() for stepper in self._steppers]
+            return {**self.__getstate__(), "known": known, "cells": cells, "models": models}
 
-    @classmethod
-    def _read(cls, kept: Record) -> Forecaster:
-        forecaster = cls(codec.decode(kept.head["learner"]), kept.head["steps"], kept.head["known"])
-        record.fill(forecaster, kept)
-        return forecaster
+    def _from_file(self, state: dict[str, Any]) -> None:
+        codec.require_names(state["names"])
+        codec.require_count(state["rows"], "the number of rows")
+        past, waiting = state["past"], [waiting_of(pairs) for pairs in state["waiting"]]
+        if not isinstance(past, np.ndarray) or past.ndim != 2 or np.isinf(past).any():
+            raise ModelFileError("the last rows are not numbers")
+        if len(state["models"]) != state["steps"] or any(len(pairs) > step for step, pairs in enumerate(waiting)):
+            raise ModelFileError("the steps do not agree with the models")
+        cells = None if state.get("cells") is None else list(map(row_of, state["cells"]))
+        self.__setstate__({**state, "models": [{} for _ in waiting], "waiting": waiting, "cells": cells})
+        for stepper, inner in zip(self._steppers, state["models"], strict=True):
+            stepper.learner._from_file(inner)
 
     def __repr__(self) -> str:
         known = "" if self.known is None else f", known={self.known!r}"
@@ -399,4 +413,4 @@ def _first_informed(stepper: Stepper, rows: Any, y: Array) -> int:
     return min(max(int(learned.argmax()) + stepper.delay + 1 - len(waiting), 0), len(rows))
 
 
-model_file.register("forecaster", Forecaster._read)
+codec.register(Forecaster, "forecaster")

@@ -12,14 +12,13 @@ import numpy as np
 
 from driftline._core import Guard, SparseRows
 from driftline.base import levels, replay
-from driftline.base.learner import Learner, of_record
+from driftline.base.learner import Learner
 from driftline.base.rules import COUNT
 from driftline.base.ticket import ByColumns, Ticket, mark_of
-from driftline.delayed import packed
 from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
-from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record, Saved
+from driftline.storage import codec
+from driftline.storage.model_file import Saved
 from driftline.tables.columns import Filled
 
 Id = str | int
@@ -186,44 +185,29 @@ class Pending(Saved):
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim(only=True):
-            return {name: value for name, value in self.__dict__.items() if name != "_guard"}
+            return {
+                "learner": self._learner,
+                "most": self._most,
+                "dropped": self._dropped,
+                "waiting": [list(item) for item in self._tickets.items()],
+                "held": [list(item) for item in self._held.items()],
+                "settled": [list(item) for item in self._settled.items()],
+            }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._guard = Guard("Pending")
-
-    def _record(self) -> Record:
-        with self._guard.claim(only=True):
-            heads, numbers = packed.pack(list(self._tickets.values()))
-            inner = self._learner._record()
-            waiting = {
-                "ids": list(self._tickets),
-                "tickets": heads,
-                "held": codec.spell_infinities([[id, label] for id, label in self._held.items()]),
-                "told": list(self._settled),
-                "withdrawn": [id for id, told in self._settled.items() if not told],
-            }
-            head = {"learner": inner.head, "most": self._most, "dropped": self._dropped}
-        own = {"waiting": packed.text_of(waiting), "numbers": numbers}
-        return Record("pending", head, {**own, **{f"learner.{name}": array for name, array in inner.arrays.items()}})
-
-    @classmethod
-    def _read(cls, record: Record) -> Pending:
-        head, arrays = record.head, dict(record.arrays)
-        rows = packed.of_text(arrays.pop("waiting"))
-        waiting = packed.unpack(rows["tickets"], arrays.pop("numbers"))
-        inner = {name.removeprefix("learner."): array for name, array in arrays.items()}
-        pending = cls(of_record(Record("learner", head["learner"], inner)), head["most"])
-        ids, told, held = rows["ids"], rows["told"], codec.read_infinities(rows["held"])
-        withdrawn = set(rows.get("withdrawn", []))
-        sound = all(type(id) in (str, int) for id in [*ids, *told]) and len({*ids, *told}) == len(ids) + len(told)
-        if not sound or len(ids) != len(waiting) or len(ids) > pending.most or not {id for id, _ in held} <= {*ids}:
+        self.__init__(state["learner"], state["most"])  # type: ignore[misc]
+        self._dropped = codec.require_count(state.get("dropped", 0), "the number of rows dropped")
+        self._tickets.update(state["waiting"])
+        self._held.update(state.get("held", []))
+        self._settled.update(state.get("settled", []))
+        ids = [*self._tickets, *self._settled]
+        sound = (
+            all(type(id) in (str, int) for id in ids) and len({*ids}) == len(ids) and self._held.keys() <= {*self._tickets}
+        )
+        if not sound or len(ids) != len(state["waiting"]) + len(state.get("settled", [])) or len(self) > self._most:
             raise ModelFileError("the ids are not distinct texts or whole numbers, or not those of the tickets")
-        pending._tickets = OrderedDict(zip(ids, waiting, strict=True))
-        pending._settled = OrderedDict((id, id not in withdrawn) for id in told)
-        pending._held = dict(held)
-        pending._dropped = codec.decode_count(head["dropped"], "the number of rows dropped")
-        return pending
+        if not all(isinstance(ticket, Ticket) for ticket in self._tickets.values()):
+            raise ModelFileError("a row that waits has no ticket")
 
     def __repr__(self) -> str:
         return f"Pending({self._learner!r}, most={self._most}): {len(self)} waiting"
@@ -288,4 +272,4 @@ def _as_given(x: Any) -> Any:
     return {name: None if isinstance(value, Filled) else value for name, value in x.cells.items()}
 
 
-model_file.register("pending", Pending._read)
+codec.register(Pending, "pending")

@@ -14,9 +14,9 @@ from driftline.base import encoding, levels
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.ticket import ByColumns, Ticket
-from driftline.delayed import packed
 from driftline.delayed.encoded_steps import EncodedSteps, is_lost
 from driftline.errors import ModelFileError
+from driftline.storage import codec
 from driftline.tables import missing
 from driftline.tables.block import COLUMNS, RowBlock
 from driftline.tables.inputs import Array, Name
@@ -221,22 +221,11 @@ class Stepper:
 
     def state(self) -> dict[str, Array]:
         """The rows that wait for their labels."""
-        heads, numbers = packed.pack([ticket for ticket, _ in self.waiting])
-        labels = [label for _, label in self.waiting]
-        kept = packed.text_of(labels) if self._classes else np.array(labels, dtype=np.float64)
-        return {"tickets": packed.text_of(heads), "numbers": numbers, "labels": kept}
+        return codec.pack(list(self.waiting))
 
     def restore(self, state: dict[str, Array]) -> None:
         """Restores the rows that waited; raises ModelFileError if they are invalid."""
-        labels = packed.of_text(state["labels"]) if self._classes else state["labels"].tolist()
-        tickets = packed.unpack(packed.of_text(state["tickets"]), state["numbers"])
-        if len(tickets) != len(labels):
-            raise ModelFileError("the tickets do not agree with their labels")
-        self.waiting = deque(zip(tickets, labels, strict=True))
-
-    @property
-    def _classes(self) -> bool:
-        return bool(self.learner._estimator_type == "classifier")
+        self.waiting = deque(waiting_of(codec.unpack(state)))
 
 
 def _by_name(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterable[Any]:
@@ -252,6 +241,13 @@ def _fits(learner: Learner, x: Any) -> bool:
     if isinstance(x, Mapping):
         return learner._names is not None and x.keys() <= set(learner._names)
     return isinstance(x, np.ndarray) and len(x) <= learner.n_features_in_
+
+
+def waiting_of(pairs: Any) -> list[tuple[Ticket, Any]]:
+    """The rows that wait, of a file; raises ModelFileError unless they are tickets with labels."""
+    if not all(len(pair) == 2 and isinstance(pair[0], Ticket) for pair in pairs):
+        raise ModelFileError("the tickets do not agree with their labels")
+    return [(ticket, label) for ticket, label in pairs]
 
 
 def is_whole(learner: Learner, ticket: Ticket) -> bool:

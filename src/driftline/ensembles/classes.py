@@ -78,8 +78,8 @@ class ClassState(Composite):
     @exclusive
     def set_state(self, state: dict[str, Array]) -> None:
         """Adds classes until there are as many as in an exported state, and restores it."""
-        parts = {name.partition(".")[0] for name in state if "." in name}
-        for _ in range(count_in(state, "known", len(parts)) - self.known):
+        parts = sum(name.isdigit() for name in state)
+        for _ in range(count_in(state, "known", parts) - self.known):
             self.add_class()
         super().set_state(state)
 

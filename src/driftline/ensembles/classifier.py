@@ -20,7 +20,6 @@ from driftline.base.traits import Traits
 from driftline.ensembles.classes import ClassState
 from driftline.ensembles.labels import CLASSES, Labels, as_label, as_labels, of_one
 from driftline.linear.dfop import DFOP
-from driftline.storage.model_file import Record
 from driftline.tables import inputs
 from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
@@ -331,9 +330,9 @@ class Classifier(MetaLearner):
 
     # Saving and copying.
 
-    def _record(self) -> Record:
+    def _to_file(self) -> dict[str, Any]:
         for label in self._labels.known:
             if type(label) not in (str, int, float, bool):
                 name = type(self).__name__
                 raise ValueError(f"{name}.save: the label {label!r} is neither text nor a number, which a model file needs")
-        return super()._record()
+        return super()._to_file()

@@ -108,16 +108,11 @@ class Chain:
 
     # Exporting and importing the state.
 
-    def get_state(self) -> dict[str, Array]:
+    def get_state(self) -> dict[str, Any]:
         """The state as arrays, each transformer's under its number."""
-        return {
-            f"t{number}.{name}": array
-            for number, stage in enumerate(self.stages)
-            for name, array in stage.get_state().items()
-        }
+        return {f"t{number}": stage.get_state() for number, stage in enumerate(self.stages)}
 
-    def set_state(self, state: dict[str, Array]) -> None:
+    def set_state(self, state: dict[str, Any]) -> None:
         """Restores the result of :meth:`get_state` in a new chain. Raises ValueError if it is invalid."""
         for number, stage in enumerate(self.stages):
-            prefix = f"t{number}."
-            stage.set_state({name[len(prefix) :]: part for name, part in state.items() if name.startswith(prefix)})
+            stage.set_state(state.get(f"t{number}", {}))

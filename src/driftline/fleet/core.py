@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from driftline.linear.descent import Descending
 from driftline.linear.recursion import Recursive
 from driftline.linear.schedules import SharedSchedules
 from driftline.linear.wemm import WEMM
+from driftline.storage.codec import Deferred
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 
@@ -32,7 +33,7 @@ def has_fixed_size(learner: Learner) -> bool:
     return all(getattr(learner, kept.removesuffix("_")) is not None for kept in learner._kept)  # else the first row sets it
 
 
-class Parts(Mapping[str, Array]):
+class Parts(Deferred):
     """The arrays of a core's state, each created on access, so that not all are in memory at once."""
 
     def __init__(self, core: Any) -> None:

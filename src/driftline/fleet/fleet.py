@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -16,7 +15,7 @@ from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.errors import not_fitted
-from driftline.fleet import parts, record, state, summary
+from driftline.fleet import parts, state, summary
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
@@ -24,13 +23,14 @@ from driftline.fleet.names import Key
 from driftline.fleet.packed import Options, Packed, needs_columns
 from driftline.fleet.run import FleetRun
 from driftline.fleet.separate import Separate
-from driftline.storage import model_file
+from driftline.storage import codec
+from driftline.storage.model_file import Saved
 from driftline.tables import inputs
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Array
 
 
-class Fleet:
+class Fleet(Saved):
     """Independent copies of a learner, one for each key.
 
     Each model makes the same predictions and ends with the same weights, bit for bit, as a separate learner that sees only
@@ -351,18 +351,7 @@ class Fleet:
 
     # Saving and copying.
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all models to one file, atomically; :func:`driftline.load` reads it back."""
-        with self._guard.claim(only=True):
-            model_file.save(self._record(), path)
-
-    def to_bytes(self) -> bytes:
-        """The bytes that :meth:`save` would write; :func:`driftline.from_bytes` reads them back."""
-        with self._guard.claim(only=True):
-            return model_file.to_bytes(self._record())
-
-    def _record(self) -> model_file.Record:
-        return record.of(state.of(self))
+    _to_file, _from_file = state.to_file, state.from_file
 
     def split(self, n: int) -> list[Fleet]:
         """Splits the fleet into ``n`` fleets by a hash of the key; :meth:`merge` undoes it.
@@ -398,4 +387,4 @@ def _made(saved: dict[str, Any]) -> Fleet:
     return fleet
 
 
-model_file.register("fleet", lambda saved: _made(record.state_in(saved)))
+codec.register(Fleet, "fleet")

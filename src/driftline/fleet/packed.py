@@ -210,15 +210,7 @@ class Packed:
         learner = self.learner
         model = learner.clone()
         kept = {name: getattr(learner, name) for name in learner._kept}
-        model.__setstate__(
-            {
-                "params": learner.get_params(deep=False),
-                "core": state,
-                "kept": kept,
-                "names": self.names,
-                "skipped": skipped,
-            }
-        )
+        model.__setstate__({"params": model._given, "core": state, "names": self.names, "skipped": skipped, **kept})
         return model
 
     def counts(self, count: int) -> tuple[Array, Array]:

@@ -19,6 +19,7 @@ from driftline.base.run import Run
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
+from driftline.storage.codec import leaves, storable
 from driftline.tables import inputs
 from driftline.tables.block import COLUMNS, MAPPINGS, SPARSE, RowBlock
 from driftline.tables.columns import Categories, Column
@@ -27,6 +28,7 @@ from driftline.tables.inputs import Array, Name
 _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
 
 
+@storable
 @dataclass(frozen=True, eq=False)
 class KeyedModel:
     """A model with its alarm and counts. Entries are immutable: a call that learns creates new ones.
@@ -51,7 +53,7 @@ class KeyedModel:
     def nbytes(self) -> int:
         """Memory of the model's state and the alarm."""
         state = self.model.__getstate__().get("core", {})
-        return sum(int(part.nbytes) for part in state.values()) + (0 if self.alarm is None else _ALARM_BYTES)
+        return sum(int(np.asarray(part).nbytes) for _, part in leaves(state)) + (0 if self.alarm is None else _ALARM_BYTES)
 
 
 class Separate:

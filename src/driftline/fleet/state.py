@@ -1,14 +1,22 @@
-"""A fleet's state as a dictionary of plain values, models and arrays, and back."""
+"""A fleet's state as a dictionary of plain values, models and arrays, and back; and its checks for files."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from driftline.base.alarm import Alarm
+from driftline.errors import ModelFileError
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.packed import Options
+from driftline.fleet.separate import KeyedModel
+from driftline.storage import codec
 
 if TYPE_CHECKING:
     from driftline.fleet.fleet import Fleet
+
+_DEFAULTS = vars(Options())
 
 
 def of(fleet: Fleet) -> dict[str, Any]:
@@ -34,10 +42,49 @@ def exported(fleet: Fleet) -> dict[str, Any]:
 
 def take_over(fleet: Fleet, state: dict[str, Any]) -> None:
     """Restores a state, in a new fleet too; raises ValueError if it is invalid."""
-    fleet.__init__(state["learner"], **{name: state[name] for name in vars(Options())})  # type: ignore[misc]
-    fleet._set_up(fleet._options, packed="entries" not in (state["core"] or ()))
-    reach = fleet._models.fill(state["names"], state["core"])
+    fleet.__init__(state["learner"], **{name: state.get(name, start) for name, start in _DEFAULTS.items()})  # type: ignore[misc]
+    core = state.get("core")
+    fleet._set_up(fleet._options, packed="entries" not in (core or ()))
+    reach = fleet._models.fill(state.get("names"), core)
     n, named = fleet._options.n, fleet._options.named
     if named and reach > len(state["keys"]):
         raise ValueError("the state has models without a key")
     fleet._keys = Names(n, state["keys"]) if named else Numbers(n, reach)
+
+
+def to_file(fleet: Fleet) -> dict[str, Any]:
+    """The state for a file; raises ValueError for keys or names that a file cannot hold."""
+    with fleet._guard.claim():
+        state = of(fleet)
+    codec.require_text("Fleet", state["names"])
+    for key in state["keys"] or []:
+        if type(key) not in (str, int):
+            raise ValueError(
+                f"Fleet.save: the key {key!r} cannot be saved: a model file takes text and whole numbers; "
+                "pickle takes any key"
+            )
+    return state
+
+
+def from_file(fleet: Fleet, state: dict[str, Any]) -> None:
+    """Restores the state of a file; raises ModelFileError or ValueError if it is invalid."""
+    keys, names, core, learner = (state.get(name) for name in ("keys", "names", "core", "learner"))
+    codec.require_names(names)
+    if keys is not None and (any(type(key) not in (str, int) for key in keys) or len(set(keys)) != len(keys)):
+        raise ModelFileError("the keys are not distinct texts or whole numbers")
+    if core is not None and "entries" in core:
+        for entry in core["entries"]:
+            _check_entry(entry, codec.encode_model("Fleet", learner))
+    elif core is not None and names is not None and len(names) + learner.intercept != core["weights"].shape[1]:  # type: ignore[union-attr]
+        raise ModelFileError("the names do not agree with the weights")
+    take_over(fleet, state)
+
+
+def _check_entry(entry: Any, kind: dict[str, Any]) -> None:
+    if not isinstance(entry, KeyedModel) or codec.encode_model("Fleet", entry.model) != kind:
+        raise ModelFileError("a model is not one of the fleet's learner")
+    counts = np.array([entry.raised, entry.last, entry.judged, entry.inside])
+    if counts.dtype != np.int64 or (counts < [0, -1, 0, 0]).any() or entry.inside > entry.judged:
+        raise ModelFileError("the counts of a model are out of range")
+    if not isinstance(entry.alarm, Alarm | None):
+        raise ModelFileError("the alarm of a model is not one")

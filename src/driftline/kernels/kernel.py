@@ -114,6 +114,7 @@ class Kernel(Nested):
             sums=_core.sums,
             by_feature=False,
             linear=False,
+            has_snapshots=False,
             plain_intercept=False,
             looks_back=super()._traits.looks_back,
             can_reset=inner.can_reset,

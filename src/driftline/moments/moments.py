@@ -14,8 +14,8 @@ from driftline.errors import ModelFileError
 from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.moments import state
-from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record, Saved
+from driftline.storage import codec
+from driftline.storage.model_file import Saved
 from driftline.tables import inputs
 from driftline.tables.block import as_block
 from driftline.tables.inputs import Array, Name
@@ -178,42 +178,40 @@ class Moments(Saved):
 
     # Keeping.
 
-    def _record(self) -> Record:
-        head = {
-            "forgetting": self.forgetting,
-            "intercept": self.intercept,
-            "rows": self._rows,
-            "weighted": self._weighted,
-            "names": codec.encode_names("Moments", self._names),
-            "learned": self._triangle is not None,
-        }
-        triangle = np.zeros((1, 1)) if self._triangle is None else self._triangle  # a file needs an array
-        return Record("moments", head, {"triangle": triangle, "largest": self._largest})
+    def __getstate__(self) -> dict[str, Any]:
+        state = {"forgetting": self.forgetting, "intercept": self.intercept, "rows": self._rows, "weighted": self._weighted}
+        learned = {} if self._triangle is None else {"triangle": self._triangle, "largest": self._largest}
+        return {**state, "names": self._names, **learned}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restores an exported state; raises ModelFileError if no rows can have led to it."""
+        self.__init__(forgetting=state["forgetting"], intercept=state["intercept"])  # type: ignore[misc]
+        if "triangle" not in state:
+            return
+        triangle, largest = np.ascontiguousarray(state["triangle"]), state["largest"]
+        width = len(largest)
+        sound = triangle.dtype == largest.dtype == np.float64 and triangle.shape == (width, width) and largest.ndim == 1
+        if not (sound and width >= 2 + self.intercept and np.isfinite(triangle).all() and not np.tril(triangle, -1).any()):
+            raise ModelFileError("the triangle cannot come from rows")
+        if not (np.isfinite(largest).all() and (largest >= 0).all()):
+            raise ModelFileError("the largest values are out of range")
+        self._rows = codec.require_count(state["rows"], "the number of rows")
+        self._weighted = codec.require_count(state.get("weighted", 0), "the number of weighted rows", self._rows + 1)
+        names = state.get("names")
+        if names is not None and len(names) != width - 1 - self.intercept:
+            raise ModelFileError("the names do not agree with the triangle")
+        self._names, self._triangle, self._largest = names, triangle, largest
+
+    def _to_file(self) -> dict[str, Any]:
+        codec.require_text("Moments", self._names)
+        return self.__getstate__()
+
+    def _from_file(self, state: dict[str, Any]) -> None:
+        codec.require_names(state.get("names"))
+        self.__setstate__(state)
 
     def __repr__(self) -> str:
         return f"Moments(forgetting={self.forgetting:g}, intercept={self.intercept})"
 
 
-def _read(record: Record) -> Moments:
-    head, arrays = record.head, record.arrays
-    out = Moments(forgetting=head["forgetting"], intercept=head["intercept"])
-    if not head["learned"]:
-        return out
-    triangle, largest = np.ascontiguousarray(arrays["triangle"]), arrays["largest"]
-    width = len(largest)
-    sound = triangle.dtype == largest.dtype == np.float64 and triangle.shape == (width, width) and largest.ndim == 1
-    if not (sound and width >= 2 + out.intercept and np.isfinite(triangle).all() and not np.tril(triangle, -1).any()):
-        raise ModelFileError("the triangle cannot come from rows")
-    if not (np.isfinite(largest).all() and (largest >= 0).all()):
-        raise ModelFileError("the largest values are out of range")
-    out._rows = codec.decode_count(head["rows"], "the number of rows")
-    out._weighted = codec.decode_count(head["weighted"], "the number of weighted rows", out._rows + 1)
-    names = codec.decode_names(head["names"])
-    if names is not None and len(names) != width - 1 - out.intercept:
-        raise ModelFileError("the names do not agree with the triangle")
-    out._names = None if names is None else list(names)
-    out._triangle, out._largest = triangle, largest
-    return out
-
-
-model_file.register("moments", _read)
+codec.register(Moments, "moments")

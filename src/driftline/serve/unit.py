@@ -13,18 +13,18 @@ from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.levels import as_level
 from driftline.base.run import Run
-from driftline.base.ticket import Ticket
-from driftline.delayed import Forecaster, packed
+from driftline.delayed import Forecaster
+from driftline.errors import ModelFileError
 from driftline.evaluate.baselines import LastAndMean
 from driftline.serve.raw import Json, as_raw
 from driftline.storage import codec, model_file
-from driftline.storage.model_file import Record
+from driftline.storage.codec import Stateful
+from driftline.storage.model_file import Extra
 from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
 
 Answer = tuple[float | None, float | None, float | None]  # the prediction, None if values are missing; the interval's ends
 Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
-_KIND = "served"
 _PLAIN = ("key", "level", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
 _ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
 
@@ -63,7 +63,7 @@ class ScoredLabel:
     y: float
 
 
-class Unit:
+class Unit(Stateful):
     """A learner, its waiting rows, and its alarm. A plain model has one unit, a keyed one has one for each key.
 
     Attributes:
@@ -170,57 +170,34 @@ class Unit:
 
     # Bytes.
 
+    def _to_file(self) -> dict[str, Any]:
+        waiting = [
+            [id, row.ticket, row.digest.hex(), [*row.answer], [*row.naive], [*row.asked]] for id, row in self.waiting.items()
+        ]
+        past = np.array(self.past.state())
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return {**plain, "learner": self.learner, "waiting": waiting, "past": past, "alarm": self.alarm}
+
+    def _from_file(self, state: dict[str, Any]) -> None:
+        self.__init__(state["key"], state["learner"], state["level"])  # type: ignore[misc]
+        for name in _PLAIN:
+            setattr(self, name, state[name])
+        self.past, self.alarm = LastAndMean(*state["past"].tolist()), state["alarm"]
+        for id, ticket, digest, *rest in state["waiting"]:
+            answer, naive, asked = map(tuple, rest)
+            self.waiting[id] = WaitingRow(ticket, bytes.fromhex(digest), answer, naive, asked)
+
     def to_bytes(self, sums: dict[str, float]) -> bytes:
         """The unit in the format of a model file, with its sums in the score of the model."""
-        rows = list(self.waiting.values())
-        tickets = [row.ticket for row in rows]
-        heads, numbers = (tickets, np.empty(0)) if isinstance(self.learner, Forecaster) else packed.pack(tickets)
-        waiting = {
-            "ids": list(self.waiting),
-            "tickets": heads,
-            "digests": [row.digest.hex() for row in rows],
-            "answers": codec.spell_infinities([[*row.answer, *map(_none_if_nan, row.naive)] for row in rows]),
-            "asked": [row.asked for row in rows],
-        }
-        head = {name: getattr(self, name) for name in _PLAIN} | {"sums": codec.spell_infinities(sums)}
-        alarm = self.alarm.__getstate__()
-        arrays = {
-            "learner": np.frombuffer(self.learner.to_bytes(), dtype=np.uint8),
-            "waiting": packed.text_of(waiting),
-            "numbers": numbers,
-            "past": np.array(self.past.state()),
-            **{f"alarm.{name}": array for name, array in alarm.items() if isinstance(array, np.ndarray)},
-        }
-        return model_file.to_bytes(Record(_KIND, head, arrays))
+        return model_file.to_bytes(self, Extra(sums))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Unit, dict[str, float]]:
         """Restores the unit and the sums of :meth:`to_bytes`; raises ModelFileError if they are invalid."""
-        unit: tuple[Unit, dict[str, float]] = model_file.from_bytes(data)
-        return unit
-
-
-def _read(record: Record) -> tuple[Unit, dict[str, float]]:
-    head, arrays = record.head, dict(record.arrays)
-    learner = model_file.from_bytes(arrays["learner"].tobytes())
-    unit = Unit(head["key"], learner, head["level"])
-    for name in _PLAIN:
-        setattr(unit, name, head[name])
-    unit.past = LastAndMean(*arrays["past"].tolist())
-    alarm = {name.removeprefix("alarm."): array for name, array in arrays.items() if name.startswith("alarm.")}
-    unit.alarm.__setstate__({"false_every": unit.alarm.false_every, **alarm})
-    unit.waiting = _read_waiting(packed.of_text(arrays["waiting"]), arrays["numbers"], isinstance(learner, Forecaster))
-    return unit, codec.read_infinities(head["sums"])
-
-
-def _read_waiting(rows: dict[str, Any], numbers: Array, forecasts: bool) -> dict[str, WaitingRow]:
-    tickets: list[Ticket] = rows["tickets"] if forecasts else packed.unpack(rows["tickets"], numbers)
-    parts = zip(rows["ids"], tickets, rows["digests"], codec.read_infinities(rows["answers"]), rows["asked"], strict=True)
-    found = {}
-    for id, ticket, digest, (prediction, lower, upper, last, mean), asked in parts:
-        naive = (_nan_if_none(last), _nan_if_none(mean))
-        found[id] = WaitingRow(ticket, bytes.fromhex(digest), (prediction, lower, upper), naive, (asked[0], asked[1]))
-    return found
+        unit, extra = model_file.from_bytes_with_extra(data)
+        if not isinstance(unit, cls) or extra is None:
+            raise ModelFileError("holds no snapshot of a model")
+        return unit, extra.plain
 
 
 def _answer(prediction: float, lower: float, upper: float) -> Answer:
@@ -232,12 +209,4 @@ def finite_or_none(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _none_if_nan(value: Any) -> Any:
-    return None if value != value else value
-
-
-def _nan_if_none(value: float | None) -> float:
-    return float("nan") if value is None else value
-
-
-model_file.register(_KIND, _read)
+codec.register(Unit, "served")

@@ -13,13 +13,13 @@ import pyarrow as pa
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.ticket import Ticket
-from driftline.delayed import packed
 from driftline.fleet import Fleet
 from driftline.fleet.core import has_fixed_size
 from driftline.spark.packing import HASH, as_bytes, as_text
 from driftline.spark.rows import Columns, added_columns, new_fleet
 from driftline.spark.settings import Settings
-from driftline.storage.model_file import from_bytes
+from driftline.storage import codec
+from driftline.storage.model_file import Extra, from_bytes_with_extra, to_bytes
 from driftline.tables.inputs import Array
 from driftline.tables.kinds import is_missing
 
@@ -74,20 +74,19 @@ class Bucket:
     def of(cls, parts: Sequence[str]) -> Bucket:
         """Inverts :meth:`parts`."""
         rest = json.loads(parts[1])
-        places, rows, numbers = rest.pop("places"), rest.pop("rows"), rest.pop("numbers")
-        if numbers is not None:
-            rows = packed.unpack(rows, np.array(numbers, dtype=np.float64))
-        return cls(from_bytes(as_bytes(parts[0])), waiting=dict(zip(map(tuple, places), rows, strict=True)), **rest)
+        places, rows = rest.pop("places"), rest.pop("rows")
+        fleet, tickets = from_bytes_with_extra(as_bytes(parts[0]))
+        if tickets is not None:
+            rows = codec.unpack(tickets.arrays)
+        return cls(fleet, waiting=dict(zip(map(tuple, places), rows, strict=True)), **rest)
 
     def parts(self) -> Parts:
         """The bucket as texts, in the order of ``PARTS``."""
         rows: list[Any] = list(self.waiting.values())
-        numbers: list[float] | None = None
-        if rows and isinstance(rows[0], Ticket):
-            rows, packed_numbers = packed.pack(rows)
-            numbers = packed_numbers.tolist()
-        rest = {"hashes": self.hashes, "seen": self.seen, "places": list(self.waiting), "rows": rows, "numbers": numbers}
-        return as_text(self.fleet.to_bytes()), json.dumps(rest)
+        tickets = Extra(arrays=codec.pack(rows)) if rows and isinstance(rows[0], Ticket) else None
+        plain = [] if tickets is not None else rows
+        rest = {"hashes": self.hashes, "seen": self.seen, "places": list(self.waiting), "rows": plain}
+        return as_text(to_bytes(self.fleet, tickets)), json.dumps(rest)
 
     def run(self, call: FollowCall, batch: pa.RecordBatch) -> pa.Table:
         """Predicts and learns rows in their order; returns them with the added columns, followed by the rows of alarms."""

@@ -1,8 +1,8 @@
 """Saved models: a safetensors file that is safe to open from anyone.
 
-The arrays of a model's state are the tensors. Everything else is JSON in the file's header: the kind of model, the plain
-values of its :class:`Record`, and a SHA-256 over all of it. Nothing in the file is ever executed. Each kind of model writes
-and reads its own record.
+The arrays of a model's state are the tensors. Everything else is JSON in the file's header, with a SHA-256 over all of it:
+see :mod:`driftline.storage.codec`. Nothing in the file is ever executed. A version of driftline reads the files of all
+earlier versions from format 10 on.
 """
 
 from __future__ import annotations
@@ -10,37 +10,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from driftline import extensions
 from driftline.errors import ModelFileError
-from driftline.storage import atomic, tensors
-from driftline.storage.codec import read_infinities, spell_infinities
+from driftline.storage import atomic, codec, tensors
+from driftline.storage.codec import Stateful, read_infinities, spell_infinities
 from driftline.tables.inputs import Array
 
-FORMAT, VERSION = "driftline", 9
+FORMAT, VERSION, OLDEST = "driftline", 10, 10
 _EXTRA = "extra."  # prefix of arrays that are not the model's
-_readers: dict[str, Callable[[Record], Any]] = {}
-
-
-@dataclass(frozen=True)
-class Record:
-    """A model as a file holds it.
-
-    Attributes:
-        kind: the kind of model, which selects the reader.
-        head: plain values, for JSON.
-        arrays: the arrays of its state; a mapping may make each on access.
-    """
-
-    kind: str
-    head: dict[str, Any]
-    arrays: Mapping[str, Array]
+_EMPTY = {"empty": np.zeros(1)}  # a file needs an array
 
 
 @dataclass(frozen=True)
@@ -51,34 +37,27 @@ class Extra:
     arrays: dict[str, Array] = field(default_factory=dict)
 
 
-def register(kind: str, reader: Callable[[Record], Any]) -> None:
-    """Registers the function that turns records of this kind into models."""
-    _readers[kind] = reader
-
-
-def save(record: Record, path: str | os.PathLike[str], extra: Extra | None = None) -> None:
-    """Writes a record so that a reader finds the old file or the new one, never a part."""
-    atomic.write(path, _pieces(record, extra))
-
-
-def to_bytes(record: Record) -> bytes:
-    """The bytes that :func:`save` would write. Each array is made once: the bytes hold all of them anyway."""
-    return b"".join(_pieces(replace(record, arrays=dict(record.arrays)), None))
-
-
-class Saved:
-    """Base class of models that a file holds as one record."""
-
-    def _record(self) -> Record:
-        raise NotImplementedError
+class Saved(Stateful):
+    """A model with a file of its own."""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to a file, atomically; :func:`driftline.load` reads it back."""
-        save(self._record(), path)
+        save(self, path)
 
     def to_bytes(self) -> bytes:
         """What :meth:`save` would write; :func:`driftline.from_bytes` reads it back."""
-        return to_bytes(self._record())
+        return to_bytes(self)
+
+
+def save(model: Any, path: str | os.PathLike[str], extra: Extra | None = None) -> None:
+    """Writes a model so that a reader finds the old file or the new one, never a part."""
+    atomic.write(path, _pieces(*codec.encode_tree(type(model).__name__, model), extra))
+
+
+def to_bytes(model: Any, extra: Extra | None = None) -> bytes:
+    """The bytes that :func:`save` would write. Each array is made once: the bytes hold all of them anyway."""
+    tree, arrays = codec.encode_tree(type(model).__name__, model)
+    return b"".join(_pieces(tree, dict(arrays), extra))
 
 
 def from_bytes(data: bytes) -> Any:
@@ -87,19 +66,25 @@ def from_bytes(data: bytes) -> Any:
     Raises:
         ModelFileError: the bytes are truncated, altered, from another program, or of another version.
     """
+    return from_bytes_with_extra(data)[0]
+
+
+def from_bytes_with_extra(data: bytes) -> tuple[Any, Extra | None]:
+    """Reads a model and its :class:`Extra`, None if there is none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"from_bytes: expected bytes, got {type(data).__name__}")
     with _explained("from_bytes"):
-        return _rebuild(*_parse(bytes(data)))[0]
+        return _rebuild(*_parse(bytes(data)))
 
 
-def _pieces(record: Record, extra: Extra | None) -> Iterator[Any]:
-    head = {"kind": record.kind, "model": record.head}
-    arrays = record.arrays
+def _pieces(model: Any, arrays: Mapping[str, Array], extra: Extra | None) -> Iterator[Any]:
+    head = {"model": model}
     if extra is not None:
         head["extra"] = spell_infinities(extra.plain)
-        arrays = {**arrays, **{_EXTRA + name: np.ascontiguousarray(array) for name, array in extra.arrays.items()}}
-    text = json.dumps(head, sort_keys=True)
+        more = {_EXTRA + name: np.ascontiguousarray(array) for name, array in extra.arrays.items()}
+        arrays = ChainMap(more, arrays)  # type: ignore[arg-type]
+    arrays = arrays or _EMPTY
+    text = json.dumps(head)
     meta = {"format": FORMAT, "version": str(VERSION), "model": text, "sha256": _digest(arrays, text)}
     return tensors.pieces(arrays, meta)
 
@@ -175,17 +160,17 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
     if meta.get("format") != FORMAT:
         raise ModelFileError("not a driftline model")
     version = meta.get("version", "")
-    if version != str(VERSION):
-        raise ModelFileError(f"written in format version {version!r}; this driftline reads version {VERSION}")
+    if version not in map(str, range(OLDEST, VERSION + 1)):
+        reads = f"version {VERSION}" if OLDEST == VERSION else f"versions {OLDEST} to {VERSION}"
+        raise ModelFileError(f"written in format version {version!r}; this driftline reads {reads}")
     if meta.get("sha256") != _digest(arrays, meta["model"]):
         raise ModelFileError("altered since it was saved: the checksum does not match")
     head = json.loads(meta["model"])
     extensions.load("models")
-    if head["kind"] not in _readers:
-        raise ModelFileError(f"holds a kind of model that this driftline does not know: {head['kind']!r}")
     extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-    own = {name: array for name, array in arrays.items() if not name.startswith(_EXTRA)}
-    model = _readers[head["kind"]](Record(head["kind"], head["model"], own))
+    model = codec.decode(head["model"], {name: array for name, array in arrays.items() if not name.startswith(_EXTRA)})
+    if not codec.is_registered(type(model)):
+        raise ModelFileError("holds no model")
     return model, Extra(read_infinities(head["extra"]), extra) if "extra" in head else None
 
 
