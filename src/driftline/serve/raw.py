@@ -39,6 +39,6 @@ def _time_of(text: str) -> str | date | datetime | time:
         if text[2] == ":":
             return time.fromisoformat(text)
         moment = datetime.fromisoformat(text)
-    except ValueError:  # such as 30 February
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # such as 30 February
         return text
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
