@@ -9,7 +9,15 @@ from collections.abc import Iterable
 
 
 class RowRefusedError(ValueError):
-    """A row with sound values that the learner cannot learn with its parameters."""
+    """A row with sound values that the learner cannot learn with its parameters.
+
+    Attributes:
+        row: its number, as in the message; None if it has none.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class DivergenceError(RowRefusedError, FloatingPointError):

@@ -119,7 +119,7 @@ def test_checks_are_reachable_from_the_package():
 @for_each("learner", [make() for make in registry.regressors().values()])
 def test_hyper_parameters_are_keyword_only(learner):
     for name, parameter in inspect.signature(type(learner)).parameters.items():
-        by_place = name in ("learners", "top", "learner", "transformers")
+        by_place = name in ("learners", "top", "learner", "transformers", "transformation")
         assert parameter.kind is (parameter.POSITIONAL_OR_KEYWORD if by_place else parameter.KEYWORD_ONLY)
         assert parameter.default is not inspect.Parameter.empty
         assert name in learner.get_params()

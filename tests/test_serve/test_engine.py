@@ -223,3 +223,26 @@ def test_the_status_counts_keys_whose_first_row_still_waits(tmp_path):
         service.learn("k", id="t", key="a", x={"a": 1.0}, y=2.0)
         service.predict("k", id="u", key="c", x={"a": 1.0})
         assert (service.status("k")["rows"], service.status("k")["mse"], service.status("k")["waiting"]) == (1, 4.0, 2)
+
+
+def test_the_range_and_the_scale_of_the_label(tmp_path):
+    """A label outside is refused with its row, and half an interval is none."""
+    inner = {"learner": {"learner": "rls"}, "transformation": "log", "high": 40}
+    for name, learner, params in (
+        ("m", "rls", {"low": 0.5, "high": 40}),
+        ("t", "transformed", inner),
+        ("f", "rls", {"low": 3}),
+    ):
+        with Direct(tmp_path / name) as service:
+            service.put(name, learner=learner, params=params, steps=2 if name == "f" else None)
+            said, *ends = service.predict(name, id="a", x={"a": 1.0})[0]
+            assert said == (3 if name == "f" else 1 if name == "t" else 0.5)
+            assert tuple(ends) == ((None, None) if name == "f" else (0, 40) if name == "t" else (0.5, 40))
+            if name == "f":
+                continue
+            before = service.export(name)
+            with pytest.raises(Problem, match="y is 0") as refused:
+                service.learn(name, {"x": {"a": 1.0}, "y": 2.0}, {"id": "a", "y": 0.0})
+            assert (refused.value.status, refused.value.row) == (422, 1)
+            assert service.export(name) == before
+            service.learn(name, id="a", y=2.0)

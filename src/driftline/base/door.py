@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline._core import Limits
 from driftline.base.batch import numbered
-from driftline.errors import warn
+from driftline.errors import RowRefusedError, warn
 from driftline.tables import inputs
 from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array, Name
@@ -156,8 +156,9 @@ class Door:
             value = float(labels[row, *output])
             end = f"below low={self.limits.low:g}" if value < self.limits.low else f"above high={self.limits.high:g}"
             which = f", output {output[0]}" if output and labels.shape[1] > 1 else ""
-            place = numbered(None if start is None else start + row, " in ")
-            raise ValueError(f"{where}: y is {inputs.spell(value)}{place}{which}, {end}")
+            number = None if start is None else start + row
+            place = numbered(number, " in ")
+            raise RowRefusedError(f"{where}: y is {inputs.spell(value)}{place}{which}, {end}", number)
 
     def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
         """Raises ValueError that names the bad value in a row or its label."""

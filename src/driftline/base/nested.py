@@ -9,6 +9,7 @@ from driftline.base import params
 from driftline.base.learner import Learner
 from driftline.base.traits import Traits
 from driftline.tables import missing
+from driftline.tables.inputs import Array
 from driftline.tables.missing import SKIP, Missing
 
 _OPTIONS = ("intercept", "dtype", "missing", "low", "high")
@@ -53,6 +54,8 @@ class Nested(Learner):
     low: float | None = _inherited("low")
     high: float | None = _inherited("high")
 
+    _shares_labels = True  # the learners within learn the same labels
+
     def _base_learners(self) -> list[Learner]:
         """The learners that see the rows: those given, or the default ones."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
@@ -66,7 +69,7 @@ class Nested(Learner):
 
     def _of_the_learners(self, name: str) -> Any:
         if name in _LIMITS:
-            return _narrowest(name, [*self._base_learners(), *self._top_learners()])
+            return _narrowest(name, [*self._base_learners(), *self._top_learners()]) if self._shares_labels else None
         values = [getattr(learner, name) for learner in self._base_learners()]
         return any(values) if name == "intercept" else values[0]
 
@@ -76,8 +79,8 @@ class Nested(Learner):
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         learners = self._base_learners_in(values)
-        limits = {name: _narrowest(name, learners) if values[name] is None else values[name] for name in _LIMITS}
-        super()._check_relations({**values, **limits})
+        inner = {name: _narrowest(name, learners) for name in _LIMITS if self._shares_labels and values[name] is None}
+        super()._check_relations({**values, **inner})
         for name in ("dtype", "missing"):
             found = [getattr(learner, name) for learner in learners]
             others = [each for each in found if each != found[0]]
@@ -87,6 +90,11 @@ class Nested(Learner):
                     f"{type(self).__name__}: {name} is {one!r} in one learner and {other!r} in another; "
                     f"give {name} for all of them"
                 )
+
+    def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
+        super()._check_labels(labels, where, start)
+        for learner in self._base_learners() if self._shares_labels else ():
+            learner._check_labels(labels, where, start)
 
     def _base_learners_in(self, values: dict[str, Any]) -> list[Learner]:
         """The learners among parameters that are not yet set."""
@@ -98,6 +106,8 @@ class Nested(Learner):
     def _copies(self, learners: list[Learner]) -> list[Learner]:
         """Copies of learners, with the options that were given for all of them."""
         options = {name: self._given[name] for name in _OPTIONS if self._given[name] is not None}
+        if not self._shares_labels:
+            options = {name: value for name, value in options.items() if name not in _LIMITS}
         if missing.by_column(self.missing):
             options["missing"] = self._missing_within
         return [learner.clone(options) for learner in learners]

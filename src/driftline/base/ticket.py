@@ -15,6 +15,7 @@ import numpy as np
 from driftline import _core
 from driftline._core import SparseRows
 from driftline.base import levels
+from driftline.base.scale import Scale
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
 from driftline.tables.calendar import Moment
@@ -56,6 +57,11 @@ class Ticket(_core.Ticket):
             raise ValueError("Ticket.interval: intervals need a single label per row")
         return self.ends(levels.as_level(level, "Ticket.interval"))
 
+    def ends(self, level: Any) -> tuple[float, float]:
+        """Both ends of the interval at a level as the core takes it."""
+        within = self.x if self.scale is True and self.parts is None else None
+        return within.ticket.ends(level) if isinstance(within, ByColumns) else super().ends(level)
+
     def to_bytes(self) -> bytes:
         """The ticket in the format of a model file; :meth:`from_bytes` reads it back."""
         return model_file.to_bytes(self)
@@ -93,12 +99,16 @@ class ByColumns:
 
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
     """Wraps a ticket, so that ``tell`` encodes its row again with the columns known by then."""
-    return Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
+    made = Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
+    made.scale = None if ticket.scale is None else True
+    return made
 
 
 def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
     """A copy of the ticket with another row, and with other parts if they are given."""
-    return Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts)
+    made = Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts)
+    made.scale = ticket.scale
+    return made
 
 
 def mark_of(learner: Learner) -> int:
@@ -158,6 +168,8 @@ def _fields_of(ticket: Ticket) -> dict[str, Any]:
     fields: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "numbers": _bounded(ticket.numbers)}
     if ticket.predictions.size:
         fields["predictions"] = ticket.predictions
+    if ticket.scale is not None:
+        fields["scale"] = ticket.scale
     if ticket.labelled:
         label = ticket.prediction
         if label is not None and type(label) not in (str, int, float, bool):
@@ -184,6 +196,7 @@ def _made(
     predictions: Array | None = None,
     label: list[Any] | None = None,
     parts: list[Ticket] | None = None,
+    scale: Any = None,
     **row: Any,
 ) -> Ticket:
     """The ticket of these fields; raises ModelFileError or ValueError if they are invalid."""
@@ -192,6 +205,10 @@ def _made(
     ticket = Ticket(_row_of(**row), mark, _bounded(numbers), predictions, parts)
     if label is not None:
         ticket.set_label(*label)
+    if scale is not None:
+        if not (scale is True or isinstance(scale, Scale)) or not (parts or isinstance(ticket.x, ByColumns)):
+            raise ModelFileError("the ticket's scale is damaged")
+        ticket.scale = scale
     ticket.told = bool(told)
     return ticket
 

@@ -61,6 +61,9 @@ def run(
     reading: options.Typed,
     model: options.Model = "auto",
     settings: options.Settings = None,
+    low: options.Low = None,
+    high: options.High = None,
+    transform: options.Transform = None,
     delay: options.Delay = 0,
     level: options.Level = None,
     steps: options.Steps = None,
@@ -97,6 +100,7 @@ def run(
       driftline run meters.csv -t kwh --delay 24 --level 0.9
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
+      driftline run visits.csv -t visits --low 0 --level 0.9
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
@@ -117,12 +121,14 @@ def run(
     ahead = combinations.known_ahead(known, steps, fields)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     kept = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
+    kept |= {"low": low, "high": high, "transform": transform}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
-    words = arguments.words_in(fields.missing)
+    learner = arguments.make_model(model, settings or [], arguments.words_in(fields.missing))
+    learner = arguments.on_scale(learner, low, high, transform)
     request = running.Request(
         source=source,
         options=fields,
-        model=arguments.make_model(model, settings or [], fields.task, words),
+        model=arguments.for_task(learner, fields.task),
         settings=fields.plain() | kept,
         delay=delay,
         level=level,
@@ -207,6 +213,7 @@ def forecast(
 
     \b
     Examples:
+      driftline run visits.csv -t visits --low 0 --level 0.9
       driftline run past.csv -t load --steps 48 --state model.drift
       driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
     """
@@ -255,6 +262,9 @@ def compare(
     settings: Annotated[
         options.Names, typer.Option("--set", "-s", metavar="MODEL.NAME=VALUE", help="A parameter of one learner.")
     ] = None,
+    low: options.Low = None,
+    high: options.High = None,
+    transform: options.Transform = None,
     delay: options.Delay = 0,
     json: options.Json = False,
 ) -> None:
@@ -274,7 +284,11 @@ def compare(
     if fields.key is not None:
         raise typer.BadParameter("--key: compare uses one model for all keys. --drop leaves the column out")
     words = arguments.words_in(fields.missing)
-    learners = arguments.make_models(models or [DEFAULT_FIELD], settings or [], fields.task, words)
+    made = arguments.make_models(models or [DEFAULT_FIELD], settings or [], words)
+    learners = {
+        name: arguments.for_task(arguments.on_scale(learner, low, high, transform), fields.task)
+        for name, learner in made.items()
+    }
     with errors.reported("compare"):
         comparison = comparing.compare(source, fields, learners, delay=delay, show=not json)
     table = comparison.table()

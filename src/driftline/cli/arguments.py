@@ -12,7 +12,7 @@ import typer
 
 from driftline.base import registry
 from driftline.base.learner import Learner
-from driftline.ensembles import Classifier
+from driftline.ensembles import Classifier, Transformed
 from driftline.errors import closest
 from driftline.files import Options
 from driftline.files.options import REGRESS
@@ -61,7 +61,7 @@ def words_in(policies: Mapping[str, str]) -> Missing:
     return words if len(words) > 1 else words[""]
 
 
-def make_model(name: str, settings: Iterable[str], task: str = REGRESS, missing: Missing = MEAN) -> Learner:
+def make_model(name: str, settings: Iterable[str], missing: Missing = MEAN) -> Learner:
     """A learner by its name, with parameters given as ``name=value``."""
     cls = regressor(name)
     values: dict[str, Any] = {"missing": missing}
@@ -73,13 +73,12 @@ def make_model(name: str, settings: Iterable[str], task: str = REGRESS, missing:
         require_parameter(cls, key)
         values[key] = value_of(text.strip())
     try:
-        learner = cls(**values)
+        return cls(**values)
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
-    return for_task(learner, task)
 
 
-def make_models(names: Iterable[str], settings: Iterable[str], task: str, missing: Missing) -> dict[str, Learner]:
+def make_models(names: Iterable[str], settings: Iterable[str], missing: Missing) -> dict[str, Learner]:
     """Several learners by name, with parameters given as ``model.name=value``."""
     given: dict[str, list[str]] = {name: [] for name in names_in(names)}
     for setting in settings:
@@ -87,7 +86,16 @@ def make_models(names: Iterable[str], settings: Iterable[str], task: str, missin
         if not dot or name not in given:
             raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(given)}, got {setting!r}")
         given[name].append(rest)
-    return {name: make_model(name, values, task, missing) for name, values in given.items()}
+    return {name: make_model(name, values, missing) for name, values in given.items()}
+
+
+def on_scale(learner: Learner, low: float | None, high: float | None, transform: str | None) -> Learner:
+    """The learner for labels of a range, or of their transformation."""
+    limits: dict[str, Any] = {name: value for name, value in (("low", low), ("high", high)) if value is not None}
+    try:
+        return learner.clone(limits) if transform is None else Transformed(learner, transform, **limits)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def for_task(learner: Learner, task: str) -> Learner:

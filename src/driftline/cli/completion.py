@@ -31,6 +31,13 @@ def tasks(incomplete: str) -> Iterator[tuple[str, str]]:
     return (item for item in words.items() if item[0].startswith(incomplete))
 
 
+def transformations(incomplete: str) -> Iterator[str]:
+    """Transformations of the target."""
+    from driftline.base.scale import NAMES
+
+    return (name for name in NAMES if name.startswith(incomplete))
+
+
 def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str]]:
     """Parameters of the given learner."""
     from driftline.base import registry

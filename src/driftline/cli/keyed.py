@@ -84,7 +84,9 @@ class Keyed(Task):
                 warnings.simplefilter("always", DriftlineWarning)
                 run = self.model.run(keys, block.X, block.y, level=self.level)
         except REFUSED as error:
-            raise DataError(str(error), place=f"from {raw.place(0)} on", row=block.start) from error
+            at = getattr(error, "row", None)
+            place = f"from {raw.place(0)} on" if at is None else raw.place(at)
+            raise DataError(str(error), place=place, row=block.start + (at or 0)) from error
         self._words += [str(warning.message) for warning in caught]
         beside = self._baselines.predict(run.slots, block.y)
         self.score.add(run, block.y, baselines=beside)

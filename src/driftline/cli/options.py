@@ -61,6 +61,24 @@ Missing = Annotated[
     ),
 ]
 Categories = Annotated[int, typer.Option(min=0, help="Number of values of a text column that get their own feature.")]
+Low = Annotated[
+    float | None,
+    typer.Option(metavar="NUMBER", help="The least possible label: no answer is below it, and a smaller label is an error."),
+]
+High = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER", help="The largest possible label: no answer is above it, and a larger label is an error."
+    ),
+]
+Transform = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Learn the label's log, log1p, sqrt, logit or asinh. Predictions and intervals are on the label's own scale.",
+        autocompletion=completion.transformations,
+    ),
+]
 Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="The separator between values; detected by default.")]
 Delay = Annotated[
     int,

@@ -66,7 +66,7 @@ def learners_of(
     name: str, grid: dict[str, list[Any]], settings: list[str], task: str = REGRESS, missing: Missing = MEAN
 ) -> tuple[list[Params], dict[str, Learner]]:
     """The settings of a grid that the learner accepts, and a learner for each by its name; and Auto."""
-    base = make_model(name, settings, missing=missing)
+    base = make_model(name, settings, missing)
     found: list[Params] = []
     learners: dict[str, Learner] = {}
     refused = ""
@@ -83,7 +83,7 @@ def learners_of(
     if len(learners) > MOST:
         raise typer.BadParameter(f"--grid: {len(learners):,} settings are more than {MOST}; try fewer values")
     if name != AUTO:
-        learners[AUTO] = make_model(AUTO, [], task, missing)
+        learners[AUTO] = for_task(make_model(AUTO, [], missing), task)
     return found, learners
 
 

@@ -129,6 +129,7 @@ class Rows:
 
 def refuse(learner: Learner, table: RowBlock, y: Array, where: str, start: int | None) -> None:
     """Raises ValueError for the first value or label that the learner refuses; a file's rows are refused by place."""
+    learner._check_labels(y, where, start)
     if table.open:
         return
     refused: list[tuple[int, Name]] = []
@@ -144,7 +145,6 @@ def refuse(learner: Learner, table: RowBlock, y: Array, where: str, start: int |
     if bad.any() and not missing.skips_labels(learner.missing):
         row = int(bad.argmax())
         learner._door.refuse_bad_label(y[row], where, "" if start is None else f" in row {start + row}")
-    learner._check_labels(y, where, start)
 
 
 def next_rows(

@@ -6,5 +6,6 @@ from driftline.ensembles.classifier import Classifier
 from driftline.ensembles.network import Network
 from driftline.ensembles.own_experts import AutoWithExperts
 from driftline.ensembles.refit import Refit
+from driftline.ensembles.transformed import Transformed
 
-__all__ = ["Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit"]
+__all__ = ["Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit", "Transformed"]

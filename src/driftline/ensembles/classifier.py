@@ -57,6 +57,7 @@ class Classifier(MetaLearner):
     learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
     classes: Sequence[Hashable] | None = params.checked(default=None, rule=CLASSES, optional=True)
 
+    _shares_labels = False
     _river_kind = "Classifier"
     _multiclass = True  # by River's convention
     _met: Labels | None = params.state(None)  # created on first use

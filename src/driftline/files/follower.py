@@ -113,7 +113,9 @@ def refused(model: Learner, block: Block, error: Exception) -> DataError:
         gap = refused_gap(model, x)
         if gap is not None:
             return DataError(REFUSED_GAP, place=block.place(row), row=block.start + row, column=gap)
-    return DataError(str(error), place=f"from {block.place(0)} on", row=block.start)
+    number = getattr(error, "row", None)
+    place = f"from {block.place(0)} on" if number is None else block.place(number - block.start)
+    return DataError(str(error), place=place, row=block.start if number is None else number)
 
 
 def refused_gap(model: Learner, x: Mapping[Any, Any]) -> str | None:

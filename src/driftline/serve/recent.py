@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.serve.unit import ScoredLabel, finite_or_none
+from driftline.serve.unit import ScoredLabel, answer_of
 from driftline.tables.inputs import Array
 
 KEPT = 300  # rows that the page shows
@@ -38,7 +38,7 @@ class Chunk:
         else:
             columns = (self.scored.predictions, self.scored.lower, self.scored.upper, self.y)
             plain = zip(*(column[-KEPT:].tolist() for column in columns if column is not None), strict=True)
-            all_rows = [(value, finite_or_none(lower), finite_or_none(upper), y) for value, lower, upper, y in plain]
+            all_rows = [(*answer_of(*answer), y) for *answer, y in plain]
         count = len(self.scored)
         start = self.before + count - len(all_rows) + 1
         return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]

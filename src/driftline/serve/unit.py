@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -112,24 +112,24 @@ class Unit(Stateful):
         if isinstance(self.learner, Forecaster):
             return x, self.forecast([x])[0]
         ticket = self.learner.ask(as_raw(x, self.learner))
-        return ticket, _answer(ticket.prediction, *ticket.ends(self._place))
+        return ticket, answer_of(ticket.prediction, *ticket.ends(self._place))
 
     def learn(self, x: Json, y: float) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
             run: Any = self.learner._learn_row(self.raw(x), y, self.level)
-            return _answer(*(float(values[0, 0]) for values in (run.predictions, run.lower, run.upper)))
+            return answer_of(*(float(values[0, 0]) for values in (run.predictions, run.lower, run.upper)))
         ticket = self.learner.ask(as_raw(x, self.learner), 0)
         self.learner.tell(ticket, y)
-        return _answer(ticket.prediction, *ticket.ends(self._place))
+        return answer_of(ticket.prediction, *ticket.ends(self._place))
 
     def forecast(self, rows: list[Json]) -> list[Answer]:
         """The answers for the next rows of a forecaster."""
         assert isinstance(self.learner, Forecaster)
         if not self.learner.n_seen_:
-            return [(0.0, None, None)] * len(rows)
+            return [answer_of(self.learner.learner.predict_one(self.raw(x)), -inf, inf) for x in rows]
         found = self.learner.forecast([self.raw(x) for x in rows], self.level)
-        return [_answer(*row) for row in np.transpose([found.predictions, found.lower, found.upper]).tolist()]
+        return [answer_of(*row) for row in np.transpose([found.predictions, found.lower, found.upper]).tolist()]
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
@@ -200,8 +200,10 @@ class Unit(Stateful):
         return unit, extra.plain
 
 
-def _answer(prediction: float, lower: float, upper: float) -> Answer:
-    return finite_or_none(prediction), finite_or_none(lower), finite_or_none(upper)
+def answer_of(prediction: float, lower: float, upper: float) -> Answer:
+    """An answer for JSON: no interval until both ends are finite."""
+    earned = isfinite(lower) and isfinite(upper)  # a limit of the label alone is no interval
+    return finite_or_none(prediction), lower if earned else None, upper if earned else None
 
 
 def finite_or_none(value: float) -> float | None:

@@ -186,6 +186,8 @@ class _Pool:
 
 def _encode(owner: str, name: str, value: Any, into: Arrays | _Pool | None) -> Any:
     kind = type(value)
+    if kind in (list, tuple) and any(map(callable, value)):
+        raise ValueError(f"{owner}.save: {name} holds functions, which cannot be saved; pickle the learner")
     if kind in _JSON or (kind is float and math.isfinite(value)):
         return value
     if kind in _names:
