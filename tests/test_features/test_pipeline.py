@@ -93,7 +93,7 @@ def test_predict_treats_each_row_as_the_next_one(make, rows):
     X, y = rows
     model = make().fit(X, y)
     before = pickle.dumps(model)
-    np.testing.assert_array_equal(model.predict(X[:9]), [model.predict_one(x) for x in X[:9]])
+    np.testing.assert_array_equal(model._predict_next(X[:9]), [model.predict_one(x) for x in X[:9]])
     assert pickle.dumps(model) == before
 
 

@@ -64,14 +64,15 @@ class Learner(Model, Saved):
     _direct: Any = params.state(None)  # the core, if it can read single rows in place
     _columns: Columns | None = params.state(None)  # if they are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # number of labels per row, if several
+    _known_traits: tuple[Any, Traits] = params.state((None, PLAIN))  # with the parameters that they belong to
+    _known_mark: tuple[Any, int] = params.state((None, 0))  # likewise
     _skipped: int = params.state(0)
     _warned: frozenset[str] = params.state(frozenset())  # warnings already given
     _next_look: int | None = params.state(None)  # rows after which the memory is checked again
 
     # Hooks for subclasses. Most need only the first.
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         """What the learner can do, with its current parameters."""
         return PLAIN
 
@@ -104,6 +105,15 @@ class Learner(Model, Saved):
     def _certify(self, sums: dict[str, float]) -> Certificate:
         """The certificate, from the core's running sums."""
         return Certificate(loss=sums["loss"])
+
+    @property
+    def _traits(self) -> Traits:
+        """What the learner can do, made anew when its parameters change."""
+        values, traits = self._known_traits
+        if values is not self._values:
+            traits = self._make_traits()
+            self._known_traits = self._values, traits
+        return traits
 
     # One row at a time.
 

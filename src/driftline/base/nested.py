@@ -60,8 +60,7 @@ class Nested(Learner):
         """The learners that see the rows: those given, or the default ones."""
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return Traits(looks_back=any(learner._traits.looks_back for learner in self._base_learners()))
 
     def _unit_test_skips(self) -> frozenset[str]:

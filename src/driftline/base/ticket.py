@@ -113,11 +113,16 @@ def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
 
 def mark_of(learner: Learner) -> int:
     """Identifies a model's class and parameters: a 64-bit digest of them."""
+    values, mark = learner._known_mark
+    if values is learner._values:
+        return mark
     try:
         text = json.dumps(_without_defaults(codec.encode_model("", learner)), sort_keys=True)
     except ValueError:  # a parameter that cannot be saved, such as a function
         text = re.sub(r" at 0x[0-9a-f]+", "", repr(learner))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
+    mark = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") | 1  # never 0
+    learner._known_mark = learner._values, mark
+    return mark
 
 
 def _without_defaults(encoded: Any) -> Any:

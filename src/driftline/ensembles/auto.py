@@ -108,8 +108,7 @@ class Auto(Learner, init=False):
         """If ``experts`` is given, an Auto that has the user's own learners among its experts."""
         return super().__new__(cls._with_experts if cls is Auto and "experts" in options else cls)
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return Traits(sums=_core.auto_sums, plain_intercept=False, may_refuse=False, looks_back=True, measured_apart=True)
 
     def _make_core(self, width: int, row: Any = None) -> AutoCore:

@@ -69,9 +69,8 @@ class Averaged(MetaLearner):
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         return _Averaged(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
 
-    @property
-    def _traits(self) -> Traits:
-        return replace(super()._traits, plain_intercept=self._base_learners()[0]._traits.plain_intercept)
+    def _make_traits(self) -> Traits:
+        return replace(super()._make_traits(), plain_intercept=self._base_learners()[0]._traits.plain_intercept)
 
     @property
     def learner_(self) -> Learner:

@@ -63,9 +63,8 @@ class Classifier(MetaLearner):
     _met: Labels | None = params.state(None)  # created on first use
     _incoming: Any = params.state(None)  # the label of the row being learned, or of the last one
 
-    @property
-    def _traits(self) -> Traits:
-        return replace(super()._traits, may_run_away=False)  # labels are classes, so predictions are bounded
+    def _make_traits(self) -> Traits:
+        return replace(super()._make_traits(), may_run_away=False)  # labels are classes, so predictions are bounded
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)

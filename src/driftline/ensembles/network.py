@@ -90,11 +90,10 @@ class Network(MetaLearner):
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         return _Network(members, [(above[0], len(members))], features, bool(self.intercept), self.dtype)
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         top, members = self._top_learners()[0], [member._traits for member in self._base_learners()]
         return replace(
-            super()._traits,
+            super()._make_traits(),
             by_feature=all(member.by_feature for member in members),
             plain_intercept=not top.intercept and all(member.plain_intercept for member in members),
             can_reset=top._traits.can_reset,

@@ -57,8 +57,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
         kw_only=False,
     )
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return Traits(by_feature=False, linear=False, looks_back=True)
 
     @classmethod

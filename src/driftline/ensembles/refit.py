@@ -83,8 +83,7 @@ class Refit(MetaLearner):
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         return iter(())  # there is no default estimator to test
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return Traits(by_feature=False, linear=False, looks_back=bool(self.lags))
 
     def _base_learners(self) -> list[Learner]:

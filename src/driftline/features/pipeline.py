@@ -71,8 +71,7 @@ class Pipeline(MetaLearner):
         kw_only=False,
     )
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         inner, hashing = self._base_learners()[0]._traits, self._hashing
         return Traits(
             by_feature=False,

@@ -107,8 +107,7 @@ class Kernel(Nested):
     budget: int | None = params.integer(default=None, ge=1, le=functions.LARGEST_BUDGET, optional=True)
     threshold: float = params.real(default=0.01, ge=0)
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         inner = self._working()._traits
         return Traits(
             sums=_core.sums,
@@ -116,7 +115,7 @@ class Kernel(Nested):
             linear=False,
             has_snapshots=False,
             plain_intercept=False,
-            looks_back=super()._traits.looks_back,
+            looks_back=super()._make_traits().looks_back,
             can_reset=inner.can_reset,
         )
 

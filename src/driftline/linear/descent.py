@@ -68,8 +68,7 @@ class Descending(Learner):
         """Which rate is stable when no |x|^2 exceeds ``largest_norm2``."""
         return f"a rate below {2 / largest_norm2:.3g} = 2 / max|x|^2 is stable on these rows"
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return Traits(sums=_core.first_order_sums, takes_sparse=True, is_native=self._custom_loss() is None)
 
     def _make_core(self, width: int, row: Any = None) -> FirstOrderCore:

@@ -40,9 +40,8 @@ class EG(Descending):
     norm: float | None = params.real(default=None, gt=0, optional=True)
     loss: str | losses.Loss = params.checked(default="squared", rule=losses.LOSS)
 
-    @property
-    def _traits(self) -> Traits:
-        return replace(super()._traits, may_run_away=False)  # the weights have a fixed norm
+    def _make_traits(self) -> Traits:
+        return replace(super()._make_traits(), may_run_away=False)  # the weights have a fixed norm
 
     def _policy(self) -> FirstOrderPolicy:
         loss, parameter = native_loss(losses.resolve(self.loss))

@@ -55,9 +55,8 @@ class HInfinity(Recursive):
         noise = self.noise / (1 - self.robustness)
         return Policy(start=1 / self.ridge, time=Add(self.drift), noise=noise, robustness=self.robustness)
 
-    @property
-    def _traits(self) -> Traits:
-        return replace(super()._traits, takes_outputs=False)
+    def _make_traits(self) -> Traits:
+        return replace(super()._make_traits(), takes_outputs=False)
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return (

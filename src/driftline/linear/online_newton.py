@@ -42,9 +42,8 @@ class OnlineNewton(Recursive):
     ridge: float = params.real(default=100.0, gt=0)
     radius: float | None = params.real(default=None, gt=0, le=math.inf, optional=True)
 
-    @property
-    def _traits(self) -> Traits:
-        return replace(super()._traits, takes_outputs=False)
+    def _make_traits(self) -> Traits:
+        return replace(super()._make_traits(), takes_outputs=False)
 
     def _policy(self) -> Policy:
         return Policy(start=1 / self.ridge, radius=self.radius, concavity=self.concavity)

@@ -56,8 +56,7 @@ class Recursive(Learner):
             self._known_policy = self._values, policy
         return policy
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         policy, bounded = self._current_policy(), self.low is not None and self.high is not None
         return Traits(
             sums=_core.sums,

@@ -89,10 +89,9 @@ class SparseDFOP(Recursive):
         """Sparse-DFOP for a target that changes every T0 rows: the rate 1 / T0."""
         return cls(forget_rate=rate_for_period(T0, cls.__name__), **parameters)
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         return replace(
-            super()._traits,
+            super()._make_traits(),
             composes=False,
             takes_outputs=False,
             plain_intercept=False,

@@ -102,12 +102,12 @@ def decode(value: Any, arrays: Mapping[str, Array] | None = None) -> Any:
 # Whole objects: JSON and arrays.
 
 
-def encode_tree(owner: str, value: Any) -> tuple[Any, Arrays]:
+def encode_tree(owner: str, value: Any) -> tuple[Any, Mapping[str, Array]]:
     """A value, with the state of the objects in it, as JSON and arrays."""
     if isinstance(value, Stateful):
         require_registered(value)
     arrays = Arrays()
-    return _encode(owner, "", value, arrays), arrays
+    return _encode(owner, "", value, arrays), arrays.plainly()
 
 
 def pack(value: Any) -> dict[str, Array]:
@@ -141,6 +141,10 @@ class Arrays(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._made) + len(self._deferred)
+
+    def plainly(self) -> Mapping[str, Array]:
+        """A plain mapping, if all arrays have been made."""
+        return self if self._deferred else self._made
 
     def add(self, name: str, array: Array) -> dict[str, Any]:
         """Adds an array; returns the JSON that stands for it."""
@@ -204,8 +208,8 @@ def _encode(owner: str, name: str, value: Any, into: Arrays | _Pool | None) -> A
         items = [item.item() if isinstance(item, np.generic) else item for item in value]
         return [item if type(item) in (bool, int, str) else _encode(owner, name, float(item), None) for item in items]
     if isinstance(value, Mapping):
-        if into is not None and all(type(key) is str for key in value) and _MARKS.isdisjoint(value):
-            return {key: _encode(owner, f"{name}.{key}" if name else key, item, into) for key, item in value.items()}
+        if into is not None and {*map(type, value)} <= {str} and _MARKS.isdisjoint(value):
+            return _encode_items(owner, f"{name}." if name else "", value, into)
         encoded = [_encode(owner, name, list(part), into) for part in (value.keys(), value.values())]
         return {"mapping": encoded}
     plain = spell_infinities(value)
@@ -215,6 +219,19 @@ def _encode(owner: str, name: str, value: Any, into: Arrays | _Pool | None) -> A
     raise ValueError(f"{owner}.save: {name} is {what}, which cannot be saved; give numbers, or pickle the learner")
 
 
+def _encode_items(owner: str, prefix: str, items: Mapping[str, Any], into: Arrays | _Pool | None) -> dict[str, Any]:
+    found = {}
+    for key, item in items.items():
+        kind = type(item)
+        if kind in _JSON or (kind is float and math.isfinite(item)):
+            found[key] = item
+        elif kind is np.ndarray and into is not None:
+            found[key] = into.add(prefix + key, item)
+        else:
+            found[key] = _encode(owner, prefix + key, item, into)
+    return found
+
+
 def _encode_object(owner: str, name: str, value: Any, into: Arrays | _Pool | None) -> dict[str, Any]:
     kind = type(value)
     found: dict[str, Any] = {"object": _names[kind]}
@@ -222,11 +239,11 @@ def _encode_object(owner: str, name: str, value: Any, into: Arrays | _Pool | Non
     if kind in _fields:
         fields, own = _fields[kind](value), None if stateful else into  # the parameters of models are plain
         prefix = "" if not name or (stateful and into is not None) else f"{name}__" if own is None else f"{name}."
-        found["fields"] = {key: _encode(owner, prefix + key, item, own) for key, item in fields.items()}
+        found["fields"] = _encode_items(owner, prefix, fields, own)
     if stateful and into is not None:
         state = value._to_file()
         prefix = f"{name}." if name else ""
-        found["state"] = {key: _encode(owner, prefix + key, item, into) for key, item in state.items()}
+        found["state"] = _encode_items(owner, prefix, state, into)
     return found
 
 
@@ -280,7 +297,7 @@ def _decode(value: Any, source: _Whole | _Joined) -> Any:
     if "object" in value:
         return _decode_object(value, source)
     if _MARKS.isdisjoint(value):
-        return {key: _decode(item, source) if type(item) in _NESTED else item for key, item in value.items()}
+        return _decode_items(value, source)
     if "array" in value:
         return source.take(value["array"])
     if "arrays" in value:
@@ -293,16 +310,26 @@ def _decode(value: Any, source: _Whole | _Joined) -> Any:
     return read_infinities(value)
 
 
+def _decode_items(items: dict[str, Any], source: _Whole | _Joined) -> dict[str, Any]:
+    found = {}
+    for key, item in items.items():
+        if type(item) not in _NESTED:
+            found[key] = item
+        elif type(item) is dict and item.keys() == {"array"}:
+            found[key] = source.take(item["array"])
+        else:
+            found[key] = _decode(item, source)
+    return found
+
+
 def _decode_object(value: dict[str, Any], source: _Whole | _Joined) -> Any:
     if value["object"] not in _classes:
         raise ModelFileError(f"holds a class that this driftline does not know: {value['object']!r}")
     make = _classes[value["object"]]
-    if "fields" in value:
-        found = make(**{name: _decode(item, source) for name, item in value["fields"].items()})
-    else:
-        found = object.__new__(make)  # type: ignore[arg-type]
+    fields = _decode_items(value["fields"], source) if "fields" in value else None
+    found: Any = object.__new__(make) if fields is None else make(**fields)  # type: ignore[arg-type]
     if "state" in value:
-        found._from_file({name: _decode(item, source) for name, item in value["state"].items()})
+        found._from_file(_decode_items(value["state"], source))
     elif "fields" not in value:
         raise ModelFileError(f"holds no state of {value['object']!r}")
     return found
