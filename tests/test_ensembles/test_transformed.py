@@ -162,6 +162,8 @@ def test_functions_act_as_the_name_does_and_are_not_saved():
             model.ask(X[0]).to_bytes()
         again = pickle.loads(pickle.dumps(model))
         assert again.predict_one(X[0]) == model.predict_one(X[0])
+    with pytest.raises(ValueError, match="forward must increase with the label"):
+        dl.Transformed(dl.RLS(), (np.negative, np.negative)).run(X, y)
     for bad in ("ln", np.log, (np.log,), (np.log, 3)):
         with pytest.raises(ValueError, match="Transformed: transformation must be one of 'log', 'log1p'"):
             dl.Transformed(dl.RLS(), bad)

@@ -105,7 +105,12 @@ class Transformed(MetaLearner):
     def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
         super()._check_labels(labels, where, start)
         with self._guard.closure():
-            outside = (np.abs(labels) <= self._largest) & ~np.isfinite(self._scale.forward(labels))
+            z = self._scale.forward(labels)
+        inside = np.isfinite(z) & (np.abs(labels) <= self._largest)
+        in_order = z[inside][np.argsort(labels[inside])]
+        if len(in_order) and (np.diff(in_order) < -1e-9 * np.ptp(in_order)).any():  # by more than rounding
+            raise ValueError(f"{where}: forward must increase with the label, or intervals would be upside down")
+        outside = (np.abs(labels) <= self._largest) & ~np.isfinite(z)
         if outside.any():
             row = int(np.argwhere(outside)[0][0])
             value, number = float(labels[outside][0]), None if start is None else start + row
