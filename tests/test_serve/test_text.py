@@ -31,20 +31,6 @@ def test_text_is_encoded_as_by_the_learners_and_survives_a_restart(start):
     assert client.get("/v1/models/m/export").content == expected.to_bytes()
 
 
-def test_a_model_with_steps_accepts_text(start):
-    client, expected = start(), dl.Forecaster(dl.RLS(), steps=2)
-    client.put("/v1/models/f", json={"learner": "rls", "steps": 2})
-    for n in range(20):
-        x = {"shop": "ab"[n % 2], "load": float(n % 5)}
-        assert client.post("/v1/models/f/learn", json={"x": x, "y": float(n % 3)}).status_code == 200
-        expected.learn_one(x, float(n % 3))
-    client.engine.stop()
-    client = start()
-    ahead = [{"shop": "a", "load": 1.0}, {"shop": "c", "load": 2.0}]
-    said = client.post("/v1/models/f/forecast", json={"rows": [{"x": x} for x in ahead]}).json()["rows"]
-    assert [row["prediction"] for row in said] == expected.forecast(ahead).predictions.tolist()
-
-
 def test_a_feature_cannot_change_between_number_and_text(client):
     client.post("/v1/models/m/learn", json={"x": {"u": 1.0, "shop": "north"}, "y": 1.0})
     for x, words in (
