@@ -141,7 +141,7 @@ class Likely:
 
 
 def final_mixture(predicted: Array, y: Array) -> Array:
-    """Auto's final prediction for each row, if each label arrives at once and no two successive labels are outliers."""
+    """The final mixture for each row, if each label arrives at once and no two successive labels are outliers."""
     others = predicted.shape[1] - 1
     prior = np.array([0.5] + others * [0.5 / others])
     likely = [Likely(np.array([3.0] + others * [0.0]), keep) for keep in (0.99, 0.998, 0.9998)]
@@ -155,3 +155,22 @@ def final_mixture(predicted: Array, y: Array) -> Array:
             cautious.learn(row, layer[3], label)
             last.learn(layer, out[-1], label)
     return np.array(out)
+
+
+def with_the_newest(mixed: Array, y: Array) -> Array:
+    """Auto's final prediction for each row, if each label arrives at once, given those of the final mixture."""
+    newest = np.append(0.0, y[:-1])
+    return mixed + np.array([share_of_the_newest(mixed, y[:t]) for t in range(len(y))]) * (newest - mixed)
+
+
+def share_of_the_newest(mixed: Array, known: Array) -> float:
+    """The share of the newest label in a prediction, given those of the final mixture so far and the known labels."""
+    t = len(known)
+    errors, others = known[1:] - mixed[1:t], np.diff(known)
+    if len(errors) == 0:
+        return 0.0
+    apart, age = errors - others, np.arange(t - 2, -1, -1)
+    slow, fast = 0.98**age, 0.7**age
+    best = slow @ (errors * apart) / ((slow @ apart**2) * (1 + 4 / slow.sum()))
+    ratio = (fast @ errors**2) / (fast @ others**2)
+    return float(np.clip(best, 0, 1) * np.clip((ratio - 0.2) / 0.3, 0, 1) * np.clip((80 - t) / 30, 0, 1))

@@ -70,6 +70,8 @@ def test_learners_made_of_an_auto_predict_many_rows_as_it_does(name):
         assert next_rows.std() == 0 < many.std()  # the next label is certain; the others depend on the features
     else:
         assert np.abs(next_rows).min() > 4.0 > 2.5 > np.abs(many).max()
+        lower, upper = model.predict_intervals(X, 0.9)
+        assert np.mean((lower <= y) & (y <= upper)) > 0.85  # those of the next row would contain hardly a label
 
 
 def test_a_long_stream_leaves_a_bounded_sample_that_is_the_same_in_pieces():
@@ -95,6 +97,16 @@ def test_weights_count_and_their_scale_does_not():
         dl.Auto().fit(X, y, sample_weight=2.0**-400 * np.ones(400)).predict(X), dl.Auto().fit(X, y).predict(X), rtol=1e-6
     )
     assert np.abs(dl.Auto().fit(X, y).predict(X) - found).max() > 0.01
+
+
+def test_units_do_not_matter():
+    X, y = curved(300)
+    found, ends = dl.Auto().fit(X, y).predict(X), dl.Auto().fit(X, y).predict_intervals(X)
+    wide = X * [2.0**300, 2.0**-500]
+    for unit in (2.0**-400, 2.0**400):
+        model = dl.Auto().fit(wide, unit * y)
+        np.testing.assert_array_equal(model.predict(wide) / unit, found)
+        np.testing.assert_allclose(np.array(model.predict_intervals(wide)) / unit, ends, rtol=1e-9)
 
 
 def test_names_and_missing_values_work_as_for_one_row():

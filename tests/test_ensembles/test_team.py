@@ -93,7 +93,10 @@ def test_the_stack_and_the_final_mixture_match_the_plain_version():
     X, y = seasonal(400, seed=2)
     predicted, predictions, _ = all_predictions(X, y)
     np.testing.assert_allclose(predicted[:, STACK], plain.stack(predicted[:, :CUT], y), rtol=1e-8)
-    np.testing.assert_allclose(predictions, plain.final_mixture(predicted, y), rtol=1e-8)
+    mixed = plain.final_mixture(predicted, y)
+    np.testing.assert_allclose(predictions, plain.with_the_newest(mixed, y), rtol=1e-8)
+    assert np.abs(predictions - mixed)[:80].max() > 0.01
+    np.testing.assert_array_equal(predictions[80:] - mixed[80:] < 1e-8, True)
 
 
 @pytest.mark.parametrize("delay", [0, 6])

@@ -97,6 +97,8 @@ class Network(MetaLearner):
             by_feature=all(member.by_feature for member in members),
             plain_intercept=not top.intercept and all(member.plain_intercept for member in members),
             can_reset=top._traits.can_reset,
+            measured_apart=any(member.measured_apart for member in members)
+            and all(member.measured_apart or not member.looks_back for member in members),
         )
 
     @property
@@ -243,6 +245,19 @@ class _Network(Composite):
         super().adopt_params(members, above)
         self._plan = None
 
+    def _widen(self, batch: Batch, out: Outputs) -> None:
+        """Makes intervals at least as wide as those of the members that have measured their errors without labels."""
+        weights, half = self.above[0]._weights, np.zeros(len(batch))
+        for number, member in enumerate(self.members):
+            if member._traits.measured_apart and weights[number] != 0:
+                lower, upper = np.empty((2, len(batch)))
+                own = Outputs(np.empty(len(batch)), lower=lower, upper=upper, level=out.level, apart=True)
+                member._replay_block(batch, own)
+                half += abs(float(weights[number])) * (own.upper - own.predictions)
+        low, high = self.limits.low, self.limits.high
+        out.lower[:] = np.clip(np.minimum(out.lower, out.predictions - half), low, high)
+        out.upper[:] = np.clip(np.maximum(out.upper, out.predictions + half), low, high)
+
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Members do not depend on the top, so they process the rows first."""
         every = 0 if out.weights is None else out.every
@@ -262,6 +277,8 @@ class _Network(Composite):
         inner = Batch(np.clip(predicted, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
         top._replay_block(inner, own)
         out.predictions[:] += 0.0
+        if out.apart and out.lower is not None:
+            self._widen(batch, out)
         if mixed is not None:
             self.tops = mixed[:, : len(self.members)]
             out.weights[:] = self._combine(mixed, kept)

@@ -58,7 +58,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
     )
 
     def _make_traits(self) -> Traits:
-        return Traits(by_feature=False, linear=False, looks_back=True)
+        return Traits(by_feature=False, linear=False, looks_back=True, measured_apart=True)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -184,7 +184,9 @@ class _Experts(ByErrors):
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""
         y = batch.y
-        predicted, _, skipped = self.replay_members(batch, [y] * len(self.members), apart=out.apart)
+        if out.apart and y is None:  # the weights were earned while labels came
+            return self.members[0]._replay_block(batch, out)
+        predicted, _, skipped = self.replay_members(batch, [y] * len(self.members))
         whole = ~np.isnan(predicted).any(axis=1)
         predicted = clipped(np.ascontiguousarray(predicted))
         out.predictions[:] = np.nan

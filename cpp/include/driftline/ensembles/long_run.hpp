@@ -177,8 +177,8 @@ class LongRun {
         fit_when_due();
         row_.resize(static_cast<std::size_t>(sample.features()));
         for (Index j = 0; j < sample.features(); ++j)
-            row_[j] = StreamSample::held(x[j]);
-        return mixed(candidates_->predict(row_.data()));
+            row_[j] = sample.kept(j, x[j]);
+        return saturate(mixed(candidates_->predict(row_.data())) / sample.label_unit(), DBL_MAX);
     }
     // What the intervals of predictions are made of.
     const IntervalBasis& basis() {
@@ -259,6 +259,7 @@ class LongRun {
     }
     // The bound of a level is the largest of the folds' own: the next rows may be like either.
     void measure(const std::vector<Fold>& all) {
+        const double unit = at_least(DBL_MIN, sample.label_unit() * sample.label_unit());
         basis_ = IntervalBasis{};
         for (const Fold& fold : all) {
             std::vector<double> squares;
@@ -269,10 +270,10 @@ class LongRun {
             std::sort(squares.begin(), squares.end());
             const auto count = static_cast<Index>(squares.size());
             basis_.labels = std::max(basis_.labels, count);
-            basis_.largest_loss = at_least(basis_.largest_loss, squares.back());
+            basis_.largest_loss = at_least(basis_.largest_loss, at_most(squares.back() / unit, DBL_MAX));
             for (Index k = 0; k < level_count; ++k) { // a new square is as likely to be above it
                 const auto place = static_cast<Index>(std::ceil(levels[k] * static_cast<double>(count + 1)));
-                basis_.bound[k] = at_least(basis_.bound[k], squares[std::min(place, count) - 1]);
+                basis_.bound[k] = at_least(basis_.bound[k], at_most(squares[std::min(place, count) - 1] / unit, DBL_MAX));
             }
         }
     }

@@ -19,7 +19,7 @@ class StreamSample {
   public:
     static constexpr Index most_rows = 16384, least_rows = 1024, most_numbers = 1 << 19;
 
-    explicit StreamSample(Index features) : features_(features) {}
+    explicit StreamSample(Index features) : features_(features), units_(features) {}
 
     Index features() const { return features_; }
     Index count() const { return static_cast<Index>(y_.size()); }
@@ -27,16 +27,24 @@ class StreamSample {
     // Changes whenever the settled part does.
     double version() const { return settled_at_ + 1 / stride_; }
     const float* row(Index i) const { return x_.data() + i * features_; }
-    double label(Index i) const { return y_[i]; }
+    double label(Index i) const { return y_[i]; } // in its unit
     double weight(Index i) const { return weights_[i]; }
-    static float held(double value) { return static_cast<float>(saturate(value, 1e30)); }
+    // The value of a feature as the sample keeps it: in single precision, in units of about its first value other than 0.
+    float kept(Index j, double value) const {
+        return static_cast<float>(saturate(units_[j] > 0 ? value * units_[j] : value, 1e30));
+    }
+    // The factor from a label to its unit.
+    double label_unit() const { return label_unit_ > 0 ? label_unit_ : 1; }
 
     void add(const double* x, double y, double weight) {
         rows_ += 1;
         if (stride_ == 1 || Draw{static_cast<std::uint64_t>(rows_)}(static_cast<Index>(stride_)) == 0) {
-            for (Index j = 0; j < features_; ++j)
-                x_.push_back(held(x[j]));
-            y_.push_back(saturate(y, 1e150));
+            for (Index j = 0; j < features_; ++j) {
+                choose_unit(units_[j], x[j]);
+                x_.push_back(kept(j, x[j]));
+            }
+            choose_unit(label_unit_, y);
+            y_.push_back(saturate(y * label_unit(), 1e100));
             weights_.push_back(static_cast<float>(at_most(at_least(FLT_MIN, weight), 1e30)));
             if (count() > room())
                 thin();
@@ -54,6 +62,7 @@ class StreamSample {
             std::copy_n(row(i), features_, wider.begin() + i * (features_ + more));
         x_ = std::move(wider);
         features_ += more;
+        units_.resize(static_cast<std::size_t>(features_));
     }
 
     // Allocates a sample of this size before it is read.
@@ -67,6 +76,8 @@ class StreamSample {
         act(&stride_, 1);
         act(&settled_, 1);
         act(&settled_at_, 1);
+        act(units_.data(), features_);
+        act(&label_unit_, 1);
         act(x_.data(), static_cast<Index>(x_.size()));
         act(y_.data(), count());
         act(weights_.data(), count());
@@ -78,10 +89,16 @@ class StreamSample {
         };
         return whole(rows_, 0, rows) && whole(settled_, 0, static_cast<double>(count())) && whole(settled_at_, 0, rows_) &&
                whole(stride_, 1, 0x1p31) && std::has_single_bit(static_cast<std::uint64_t>(stride_)) &&
-               static_cast<double>(count()) <= rows_ && (settled_ > 0 || count() == 0);
+               static_cast<double>(count()) <= rows_ && (settled_ > 0 || count() == 0) && label_unit_ >= 0 &&
+               std::all_of(units_.begin(), units_.end(), [](double unit) { return unit >= 0; });
     }
 
   private:
+    // Powers of two, so that nothing is rounded.
+    static void choose_unit(double& unit, double value) {
+        if (unit == 0 && value != 0)
+            unit = std::ldexp(1.0, -std::clamp(std::ilogb(value), -1000, 1000));
+    }
     // Fewer wide rows are kept.
     Index room() const { return std::clamp(most_numbers / std::max<Index>(features_, 1), least_rows, most_rows); }
     void thin() {
@@ -103,6 +120,8 @@ class StreamSample {
     Index features_;
     double rows_ = 0, stride_ = 1;        // rows learned; one in how many enters
     double settled_ = 0, settled_at_ = 0; // rows of the settled part; the number of rows when it settled
+    std::vector<double> units_;           // factors from the features to their units; 0: none yet
+    double label_unit_ = 0;
     std::vector<float> x_, weights_;
     std::vector<double> y_;
 };

@@ -8,6 +8,7 @@
 
 #include "driftline/ensembles/differences.hpp"
 #include "driftline/ensembles/error_scale.hpp"
+#include "driftline/ensembles/first_rows.hpp"
 #include "driftline/ensembles/stack.hpp"
 #include "driftline/ensembles/team_record.hpp"
 #include "driftline/ensembles/trees.hpp"
@@ -93,7 +94,9 @@ class Team {
                 fields.said_by(Member::feature_trees) = said[0];
         }
         fields.said_by(Member::stack) = stack_.predict(said);
-        fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
+        fields.mixed() = fields.prediction() = saturate(final_.mix(said, fields.layer), DBL_MAX);
+        if (fields.known() > 0)
+            fields.prediction() = first_rows_.predict(fields.mixed(), fields.last(), fields.known());
         scale_.predict(fields);
         return labels_.hold(fields.prediction());
     }
@@ -175,7 +178,8 @@ class Team {
         y = held(y);
         if (fields.known() == 0)
             return;
-        final_.learn(fields.said, fields.layer, fields.prediction(), y, weight, static_cast<Index>(fields.delay()));
+        final_.learn(fields.said, fields.layer, fields.mixed(), y, weight, static_cast<Index>(fields.delay()));
+        first_rows_.learn(fields.mixed(), fields.last(), y, weight, fields.known());
         stack_.learn(fields.said, y, weight);
     }
     void teach_scale(const double* record, Index features_then, double y, double weight) {
@@ -253,6 +257,7 @@ class Team {
         feature_trees_.visit(act, 0, residual_trees_.kept());
         stack_.visit(act);
         final_.visit(act);
+        first_rows_.visit(act);
         scale_.visit(act);
     }
     // Completes a loaded state. Returns false if learning `rows` rows cannot lead to it.
@@ -358,6 +363,7 @@ class Team {
         feature_trees_; // fitted to the label minus its base, its prediction by the core, the mean
     GuardedStack stack_;
     FinalMixture final_;
+    FirstRows first_rows_;
     ErrorScale scale_;
     std::vector<double> record_;
     std::vector<float> row_, residual_row_; // the inputs of trees in single precision

@@ -16,16 +16,17 @@ struct RecordFields {
 
     Index known() const { return static_cast<Index>(head[0]); } // number of labels
     double& delay() const { return head[1]; }
-    double& last() const { return head[2]; } // the newest label
-    double& base() const { return head[3]; } // see PredictionContext
-    double& mean() const { return head[4]; } // of all labels
-    double& prediction() const { return head[5]; }
+    double& last() const { return head[2]; }  // the newest label
+    double& base() const { return head[3]; }  // see PredictionContext
+    double& mean() const { return head[4]; }  // of all labels
+    double& mixed() const { return head[5]; } // by the final mixture
+    double& prediction() const { return head[6]; }
     double& variance() const { return scale[0]; } // relative to other rows
     double& said_by(Member member) const { return said[static_cast<Index>(member)]; }
 };
 
 struct RecordLayout {
-    static constexpr Index head_size = 6, usual_columns = profile_columns + far_count + 2,
+    static constexpr Index head_size = 7, usual_columns = profile_columns + far_count + 2,
                            tree_columns = 1 + 4 + 3 + far_count + profile_columns + 3, residual_columns = 5, scale_size = 3,
                            scale_spans = 3, scale_inputs = scale_spans + 3;
     Index features, lags;
