@@ -121,8 +121,8 @@ class IsNameless(dl.RLS):
     def _learn_table(self, X, y, sample_weight, where, weights_every=None):
         return super()._learn_table(X, y, sample_weight, "run", weights_every)
 
-    def _check_table(self, table, where):
-        super()._check_table(table, "table")
+    def _check_block(self, block, where):
+        super()._check_block(block, "table")
 
 
 class LearnsTwiceInTheLoop(dl.RLS):

@@ -296,7 +296,7 @@ class Columns:
         found = cls(missing)
         try:
             found.restore(state)
-            sound = found.state() == {name: state[name] for name in found.state()}
+            sound = _holds(found.state(), state)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             sound = False
         if not sound or found.names != names or not found._agrees():
@@ -313,6 +313,15 @@ class Columns:
         texts = [column for column in self.columns.values() if isinstance(column, Categories)]
         bounded = type(self.limit) is int and all(len(column.values) <= column.limit for column in texts)
         return sums and bounded and len(owned) == len(self.features) and set(owned) == set(self.features)
+
+
+def _holds(found: Any, given: Any) -> bool:
+    """Whether a restored state has all that was given; fields that an older file lacks have their defaults."""
+    if isinstance(given, Mapping):
+        return all(name in found and _holds(found[name], value) for name, value in given.items())
+    if isinstance(given, (list, tuple)):
+        return isinstance(found, (list, tuple)) and len(found) == len(given) and all(map(_holds, found, given))
+    return bool(found == given)
 
 
 def _has_value(values: Given, learned: Array) -> bool:
