@@ -69,11 +69,10 @@ class Transformed(MetaLearner):
 
     _shares_labels = False
 
-    @property
-    def _traits(self) -> Traits:
+    def _make_traits(self) -> Traits:
         inner = self._base_learners()[0]._traits
         return replace(
-            super()._traits,
+            super()._make_traits(),
             by_feature=False,
             linear=False,
             plain_intercept=inner.plain_intercept,
