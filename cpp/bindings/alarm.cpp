@@ -34,9 +34,10 @@ void bind_alarm(nb::module_& m) {
                 return found;
             },
             arg("errors"), arg("raised"), "Writes the rows that raise the alarm; returns how many.")
-        .def_prop_ro(
-            "evidence",
-            [](const Alarm& self) { return at_most(*std::max_element(self.evidence, self.evidence + 4), self.limit); })
+        .def_prop_ro("evidence",
+                     [](const Alarm& self) {
+                         return at_most(*std::max_element(self.evidence, self.evidence + bet_smaller), self.limit);
+                     })
         .def("get_state", &get_state)
         .def("set_state", &set_state, arg("state"));
 }

@@ -94,7 +94,7 @@ inline constexpr const char *slots_part = "slots", *skipped_part = "skipped", *c
                             *judged_part = "judged", *alarms_part = "alarms";
 
 // The numbers of an alarm, then how often it was raised and when.
-inline constexpr Index watch_size = 25 + 4 * alarm_scales + alarm_warm_up + alarm_sample + 2;
+inline constexpr Index watch_size = alarm_size + 2;
 
 inline void write_watch(const Watch& watch, double* to) {
     write_alarm(watch.alarm, [&](const char*, const double* from, Index count) { to = std::copy(from, from + count, to); });

@@ -137,5 +137,5 @@ def test_intervals_and_alarms_cost_the_memory_that_the_summary_states():
         assert fleet.summary()["memory"].tolist() == [fleet.nbytes // 5] * 5
     plain = sizes[()]
     assert 1000 < sizes["intervals",] - plain < 1500
-    assert 3500 < sizes["alarms",] - plain < 4500
+    assert 6500 < sizes["alarms",] - plain < 7500
     assert sizes["intervals", "alarms"] - plain == sizes["intervals",] + sizes["alarms",] - 2 * plain

@@ -22,12 +22,13 @@ class Alarm(Stateful):
     errors are exchangeable, all ranks are equally likely, whatever the distribution. Large errors, or errors shifted to
     one side, add to the evidence, counted from the row at which it is strongest: a CUSUM of the bets of a conformal test
     martingale. Dependent errors come in clusters: the alarm measures how much more sums of neighbouring ranks vary than
-    sums of independent ones would, and discounts the evidence accordingly. Among the first 384 errors, when the dependence
-    is not yet known well, an additional bet finds errors that become three times as large or more.
+    sums of independent ones would, and discounts the evidence accordingly. If errors are strongly autocorrelated, what is
+    new in each is ranked as well.
 
     An alarm means that the model fits worse than before: the target jumped, or there is more noise. It does not change the
-    learner. The first 64 errors raise no alarm, and neither do the 64 errors after an alarm. If these are larger than the
-    errors before, later errors are compared with them alone. NaN is ignored.
+    learner. The first 64 errors raise no alarm, and neither do the 64 to 79 errors after an alarm, or up to four times as
+    many if errors are dependent. If these stay larger, they are what later errors are compared with, and so are the latest
+    errors whenever they are found to have become smaller. NaN is ignored.
 
     Args:
         false_every: the least average number of rows between two false alarms. For dependent errors this is measured, not
@@ -36,7 +37,7 @@ class Alarm(Stateful):
     >>> rng = np.random.default_rng(0)
     >>> errors = np.concatenate([rng.normal(size=1000), 3 * rng.normal(size=100)])
     >>> Alarm().update_many(errors).tolist()
-    [1020]
+    [1019]
     """
 
     def __init__(self, *, false_every: float = 10_000) -> None:

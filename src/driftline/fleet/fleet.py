@@ -44,7 +44,7 @@ class Fleet(Saved):
             learned gets the next free model, and keys beyond the n-th are rejected. None: False if the first keys are
             whole numbers, otherwise True.
         jobs: the largest number of threads, among which the keys are divided; None for one per core.
-        alarms: whether each key keeps its alarm between calls, which takes 4 kB a key. Otherwise ``run(...).alarms`` is
+        alarms: whether each key keeps its alarm between calls, which takes 7 kB a key. Otherwise ``run(...).alarms`` is
             computed from that run alone.
         intervals: whether each key keeps the calibration of its intervals between calls, which takes 1.2 kB a key;
             :meth:`predict_intervals` needs it. Otherwise ``run(..., level=)`` calibrates anew in each run. Learners without

@@ -78,7 +78,7 @@ def follow(
         idle: drops a key and its waiting rows at the end of a batch in which its last row is further than this behind the
             newest row of its bucket, by ``order``: a number, or a timedelta if ``order`` holds times. A key that comes
             back is a new key. None keeps all keys.
-        alarms: keeps an alarm for each key, which takes 4 kB, and adds the column ``alarm``. A row that raises an alarm
+        alarms: keeps an alarm for each key, which takes 7 kB, and adds the column ``alarm``. A row that raises an alarm
             appears twice, the second time with True in that column.
         start: the checkpoint of an earlier query, with any number of buckets, from whose models this one continues. It is
             read once, in the first batch of a new checkpoint; the source must begin where the earlier query stopped.
