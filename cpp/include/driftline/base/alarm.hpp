@@ -220,7 +220,7 @@ struct Alarm {
     double share[alarm_bets] = {1, 1, 1, 1, 1, 1}; // factor on each CUSUM's log-bets
     Index began[alarm_bets] = {};                  // number of errors before its evidence began
     double current_share = 1;                      // for evidence that starts now
-    double very_share = alarm_early_share;         // the same for the early CUSUM
+    double very_share = alarm_early_share;         // the same for very large errors
     double news_share = 1;                         // and for news
     Index count = 0;                               // number of errors
     Index pause = 0;                               // length of the latest pause, from a decision on
