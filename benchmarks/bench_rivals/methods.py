@@ -14,6 +14,7 @@ from benchmarks.bench_rivals import autoregression, refitted, river_peers
 from benchmarks.bench_rivals.refitted import FORMS, MANY, WINDOW, Form
 from benchmarks.bench_rivals.task import Task
 from benchmarks.data import Array
+from driftline.base.levels import as_spread
 from driftline.delayed.stepper import Stepper
 
 Call = Callable[[], "Answer"]
@@ -86,7 +87,7 @@ def replayed(learner: dl.Learner, task: Task) -> Answer:
     if task.delay == 0:
         run = learner.run(task.X, task.y, level=LEVEL)
         return Answer(run.predictions, run.lower, run.upper)
-    out = Stepper(learner, task.delay).table(task.X, task.y, level=LEVEL)
+    out = Stepper(learner, task.delay).table(task.X, task.y, spread=as_spread("", LEVEL))
     return Answer(out.predictions, out.lower, out.upper)
 
 

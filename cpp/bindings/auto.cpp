@@ -35,7 +35,7 @@ template <class T> struct AutoCore : Guarded {
     }
     Status predict(Outputs& out) {
         predict(*out.predictions);
-        write_interval(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
+        write_spread(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {
@@ -44,7 +44,7 @@ template <class T> struct AutoCore : Guarded {
     }
     Status ask(Asked& asked, Outputs& out) {
         *out.predictions = model->ask(wide_.data(), asked.delay, asked.record);
-        write_interval(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
+        write_spread(out, 0, model->coverage, limits(), model->variance(), model->sums.largest_loss);
         return Status::done;
     }
     Status tell(const Asked& asked, double label, double share) {

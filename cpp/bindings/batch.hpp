@@ -13,7 +13,7 @@ namespace driftline::bindings {
 // The arrays that a replay writes to; None for those that it does not write.
 struct OutputArrays {
     nb::object predictions, lower = nb::none(), upper = nb::none(), level = nb::none(), resets = nb::none(),
-                            weights = nb::none(), memory = nb::none();
+                            weights = nb::none(), memory = nb::none(), quantiles = nb::none(), quantile_levels = nb::none();
     Index every = 0; // rows between two snapshots
     bool apart = false;
 
@@ -25,8 +25,8 @@ struct OutputArrays {
         const auto snapshots = [&](const nb::object& array) {
             return array.is_none() ? array : nb::object(array[nb::slice(start / every, stop / every)]);
         };
-        return {rows(predictions),  rows(lower),       rows(upper), level, rows(resets),
-                snapshots(weights), snapshots(memory), every,       apart};
+        return {rows(predictions), rows(lower),     rows(upper),     level, rows(resets), snapshots(weights),
+                snapshots(memory), rows(quantiles), quantile_levels, every, apart};
     }
 };
 
@@ -79,6 +79,12 @@ inline Outputs common_outputs(const Batch& batch, const OutputArrays& arrays, In
     require((out.lower && out.upper && !arrays.level.is_none()) || (!out.lower && !out.upper));
     if (out.lower)
         out.level = nb::cast<Level>(arrays.level);
+    if (!arrays.quantiles.is_none()) {
+        const auto wanted = nb::cast<Vector>(arrays.quantile_levels);
+        out.quantile_levels = wanted.data(); // the caller's object keeps it alive
+        out.quantile_count = static_cast<Index>(wanted.shape(0));
+        out.quantiles = data_of<double>(arrays.quantiles, batch.rows, out.quantile_count);
+    }
     out.resets = data_of<unsigned char>(arrays.resets, batch.rows);
     out.memory = data_of<double>(arrays.memory, arrays.every ? batch.rows / arrays.every : 0, 2);
     out.every = arrays.every;

@@ -4,7 +4,7 @@
 // - features(), width(): number of features of a row, and of weights
 // - read(x, unknown_allowed): reads a row from Python into the core's buffer; false leaves the row to Python
 // - numbers(), load(row): export and import of the row as numbers; null if it is kept in another form
-// - predict(prediction), predict(out): predicts the row that was read; the second also its interval
+// - predict(prediction), predict(out): predicts the row that was read; the second also its interval and quantiles
 // - learn(label, share): learns the row that was read, with the share as its sample weight
 // - replay(batch, out): replays many rows, with the interpreter's lock released
 // - limits(): of the label
@@ -57,6 +57,20 @@ template <class Core> nb::object predict_interval_of_row(Core& self, nb::handle 
     if (!self.read(x, true) || self.predict(out) != Status::done)
         return nb::none();
     return nb::make_tuple(lower, upper);
+}
+
+template <class Core> nb::object predict_quantiles_of_row(Core& self, nb::handle x, Vector levels) {
+    InUse use(self);
+    double prediction = 0, *to;
+    nb::object quantiles = new_array(static_cast<Index>(levels.shape(0)), to);
+    Outputs out;
+    out.predictions = &prediction;
+    out.quantiles = to;
+    out.quantile_levels = levels.data();
+    out.quantile_count = static_cast<Index>(levels.shape(0));
+    if (!self.read(x, true) || self.predict(out) != Status::done)
+        return nb::none();
+    return quantiles;
 }
 
 // The rows are a table, or sparse rows if the core supports them.
@@ -142,6 +156,9 @@ template <class Core, class... Bases> void bind_verbs(nb::class_<Core, Bases...>
         .def("predict_interval", &predict_interval_of_row<Core>, arg("x").none(), arg("level"),
              nb::sig("def predict_interval(self, x: object, level: Level) -> tuple[float, float] | None"),
              "Both ends of the interval, or None if Python must read the row.")
+        .def("predict_quantiles", &predict_quantiles_of_row<Core>, arg("x").none(), arg("levels"),
+             nb::sig("def predict_quantiles(self, x: object, levels: typing.Any) -> typing.Any"),
+             "Quantiles of the label, or None if Python must read the row.")
         .def("learn", &learn_row<Core>, arg("x").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")

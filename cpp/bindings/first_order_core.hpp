@@ -53,7 +53,7 @@ template <class T> struct FirstOrderCore : Guarded {
     }
     Status predict(Outputs& out) {
         predict(*out.predictions);
-        write_interval(out, 0, model->state.coverage, limits(), 1, model->state.sums.largest_loss);
+        write_spread(out, 0, model->state.coverage, limits(), 1, model->state.sums.largest_loss);
         return Status::done;
     }
     Status learn(double label, double share) {

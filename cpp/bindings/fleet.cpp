@@ -41,8 +41,8 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
     rows.batch = make_batch(x, y, weight, skip, fleet.features());
     const std::size_t count = static_cast<std::size_t>(rows.batch.rows);
     require(keys.shape(0) == count && at.shape(0) >= 1);
-    const Outputs arrays = make_outputs(rows.batch, out, 0, fleet.width());
-    require(arrays.resets != nullptr && (y || !arrays.lower || fleet.options().intervals));
+    rows.out = make_outputs(rows.batch, out, 0, fleet.width());
+    require(rows.out.resets != nullptr && (y || !rows.out.spread() || fleet.options().intervals));
     const Index from = *std::min_element(at.data(), at.data() + at.shape(0));
     if (from < 0 || until < from || until > rows.batch.rows)
         throw nb::value_error("the rows are out of range");
@@ -51,11 +51,7 @@ nb::tuple run_keyed(Held<Model>& self, Indices keys, Table2 x, std::optional<Vec
             throw nb::index_error("a key is out of range");
     rows.batch.rows = until;
     rows.keys = keys.data();
-    rows.predictions = arrays.predictions;
-    rows.resets = arrays.resets;
-    rows.lower = arrays.lower;
-    rows.upper = arrays.upper;
-    rows.level = arrays.level;
+    rows.resets = rows.out.resets;
     rows.alarms = data_of<std::uint8_t>(alarms, count);
     std::vector<KeyedDone> done(at.shape(0));
     for (std::size_t i = 0; i < done.size(); ++i)

@@ -184,9 +184,9 @@ template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, 
     throw nb::key_error(name.c_str());
 }
 
-inline void set_coverage_row(Coverage& coverage, const double* row) {
+inline void set_coverage_row(Coverage& coverage, const double* row, Index size) {
     nb::dict one;
-    one[coverage_part] = copy_out(row, coverage_size);
+    one[coverage_part] = copy_out(row, size);
     set_coverage(one, coverage);
 }
 
@@ -194,12 +194,16 @@ inline void set_coverage_row(Coverage& coverage, const double* row) {
 template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& from, const Indices& slots) {
     const Index rows = static_cast<Index>(slots.shape(0));
     if (fleet.options().intervals) {
-        const double* const coverage = field_in<double>(from, {coverage_part, 0, coverage_size, true}, rows);
+        Table2 given;
+        const bool old = from.contains(coverage_part) && nb::try_cast(from[coverage_part], given, false) &&
+                         static_cast<Index>(given.shape(1)) == least_coverage_size;
+        const Index size = old ? least_coverage_size : coverage_size;
+        const double* const coverage = field_in<double>(from, {coverage_part, 0, size, true}, rows);
         const double* const judged = field_in<double>(from, {judged_part, 0, 2, true}, rows);
         for (Index r = 0; r < rows; ++r) {
             Tracker& tracker = *fleet.tracker(slots.data()[r]);
             tracker = Tracker{};
-            set_coverage_row(tracker.coverage, coverage + r * coverage_size);
+            set_coverage_row(tracker.coverage, coverage + r * size, size);
             tracker.judged = judged[2 * r];
             tracker.inside = judged[2 * r + 1];
             if (!(tracker.inside >= 0 && tracker.judged >= tracker.inside))

@@ -74,8 +74,10 @@ template <class Core> class LateReplay {
             return status;
         }
         out_.predictions[place] = asked.prediction;
-        if (out_.lower)
-            write_ends(asked.interval_basis, out_.level, asked.prediction, out_.lower[place], out_.upper[place]);
+        if (asked.places)
+            write_spread(out_, place, asked.interval_basis, *asked.places);
+        else
+            write_no_spread(out_, place);
         ++rows_.asked;
         return status;
     }
@@ -88,8 +90,7 @@ template <class Core> class LateReplay {
             return batch_.skip ? Status::done : Status::bad_value;
         } else {
             asked.interval_basis = {};
-            double ends[2] = {};
-            Outputs out = recorded(self_, asked, ends);
+            Outputs out = recorded(self_, asked);
             return self_.replay(one_row(batch_, t, false), out);
         }
     }
@@ -187,7 +188,7 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
                 InUse use(self);
                 const double error = y - ticket.asked.prediction;
                 if (self.coverage().noted > ticket.asked.interval_basis.labels + 1)
-                    coverage_engine().judge(self.coverage(), error * error, ticket.asked.interval_basis);
+                    coverage_engine().judge(self.coverage(), error, ticket.asked.interval_basis);
                 else
                     set_delay(self, 0);
             },

@@ -91,7 +91,7 @@ nb::tuple run(MultiOutputCore<T>& self, Table2 x, std::optional<ArrayOf<const do
     batch.y = y ? y->data() : nullptr;
     Outputs out = common_outputs(batch, arrays, start);
     out.predictions = data_of<double>(arrays.predictions, batch.rows, self.outputs());
-    require(out.predictions && !out.lower);
+    require(out.predictions && !out.spread());
     out.weights = data_of<double>(arrays.weights, out.every ? batch.rows / out.every : 0, self.outputs(), self.width());
     return replay_without_the_gil(batch, out, [&](const Batch& rows, Outputs& into) {
         return replay_outputs(self.model->state, self.output_weights, rows, into);

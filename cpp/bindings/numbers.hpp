@@ -28,7 +28,7 @@ class Numbers {
     double operator[](std::size_t j) const { return data()[j]; }
 
   private:
-    std::array<double, 12> own_{};
+    std::array<double, 10> own_{};
     std::vector<double> long_;
     std::size_t size_ = 0;
 };

@@ -37,7 +37,7 @@ template <class T> struct SecondOrderCore : Guarded {
         double s = 0;
         const Status status = engine<T>().predict(state, *out.predictions, &s);
         if (status == Status::done)
-            write_interval(out, 0, state.coverage, limits(), label_variance(state.policy, s, 1), state.sums.largest_loss);
+            write_spread(out, 0, state.coverage, limits(), label_variance(state.policy, s, 1), state.sums.largest_loss);
         return status;
     }
     Status learn(double label, double share) {

@@ -10,8 +10,9 @@ namespace driftline::bindings {
 
 // The saved form: bounds, quantiles, debts, bins, the last scores, the weight of the zeros, the key of the first bin, the
 // largest loss, five counts, the start of the memory, the width of the bins and the last misses. Scores that wait are taken
-// in first.
-inline constexpr Index coverage_size = 3 * level_count + bin_count + most_waiting + 11;
+// in first. Then where labels lay, which earlier versions did not keep.
+inline constexpr Index least_coverage_size = 3 * level_count + bin_count + most_waiting + 11;
+inline constexpr Index coverage_size = least_coverage_size + place_count;
 
 // Between two readings of the bins, 64 misses multiply a bound by up to 1e9.
 inline constexpr double most_bound_saved = 1e10 * most_factor * most_score;
@@ -31,7 +32,8 @@ inline nb::object copy_coverage(Coverage& c) {
         static_cast<double>(c.noted),           static_cast<double>(c.delay),      static_cast<double>(c.origin),
         static_cast<double>(c.batch),           static_cast<double>(c.last_batch), static_cast<double>(c.since),
         static_cast<double>(c.shift),           static_cast<double>(c.misses)};
-    std::copy(std::begin(rest), std::end(rest), to);
+    to = std::copy(std::begin(rest), std::end(rest), to);
+    std::copy(std::begin(c.places.weight), std::end(c.places.weight), to);
     return out;
 }
 
@@ -41,10 +43,14 @@ inline bool is_first_key(double key) {
 }
 
 inline void set_coverage(const nb::dict& from, Coverage& c) {
-    double flat[coverage_size];
-    copy_in(from, "coverage", flat, coverage_size);
+    double flat[coverage_size] = {};
+    Vector given;
+    const bool old = from.contains("coverage") && nb::try_cast(from["coverage"], given, false) &&
+                     static_cast<Index>(given.shape(0)) == least_coverage_size;
+    copy_in(from, "coverage", flat, old ? least_coverage_size : coverage_size);
     const double *debts = flat + 2 * level_count, *weights = debts + level_count, *scores = weights + bin_count,
                  *rest = scores + most_waiting;
+    const double* const places = flat + least_coverage_size;
     const double key = rest[1], noted = rest[3], delay = rest[4];
     double total = 0;
     bool good = true;
@@ -60,10 +66,13 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     std::for_each(weights, scores, add_weight);
     add_weight(rest[0]); // of the zeros
     for (const double* score = scores; score < rest; ++score)
-        good = good && *score >= 0 && *score <= most_score;
+        good = good && std::fabs(*score) <= most_score;
     good = good && rest[9] >= 0 && rest[9] <= most_shift && rest[9] == std::floor(rest[9]);
     good = good && rest[10] >= 0 && rest[10] <= UINT32_MAX && rest[10] == std::floor(rest[10]);
     good = good && total <= most_weight && is_first_key(key) && (key > 0 || (total == rest[0] && rest[9] == 0));
+    total = 0;
+    std::for_each(places, places + place_count, add_weight);
+    good = good && total <= most_weight;
     good = good && rest[2] >= 0 && noted >= 0 && noted < 9e15 && delay >= 0 && delay <= noted;
     for (const double* count = rest + 5; count < rest + 9; ++count)
         good = good && *count >= 0 && *count <= noted && *count == std::floor(*count);
@@ -84,6 +93,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     c.since = static_cast<Index>(rest[8]);
     c.shift = static_cast<std::uint32_t>(rest[9]);
     c.misses = static_cast<std::uint32_t>(rest[10]);
+    std::copy_n(places, place_count, c.places.weight);
     for (Index i = 0; i < most_waiting; ++i)
         c.ring[(c.taken - most_waiting + i) & (ring_size - 1)] = scores[i];
 }

@@ -51,6 +51,33 @@ Asked asked_of(Vector numbers) {
     return asked;
 }
 
+// Where labels had lain, as numbers; empty if nothing was asked.
+nb::object places_of(const Ticket& self) {
+    const Places* const places = self.asked.places.get();
+    float* to;
+    nb::object out = new_array(places ? place_count : 0, to);
+    if (places)
+        std::copy(std::begin(places->weight), std::end(places->weight), to);
+    return out;
+}
+std::shared_ptr<const Places> places_in(const ArrayOf<const float, 1>& given) {
+    const auto size = static_cast<Index>(given.shape(0));
+    if (size == 0)
+        return nullptr;
+    const auto places = std::make_shared<Places>();
+    double total = 0;
+    bool good = size == place_count;
+    for (Index i = 0; good && i < size; ++i) {
+        const float weight = given.data()[i];
+        good = weight >= 0 && weight <= static_cast<float>(most_weight) && weight == std::floor(weight);
+        total += static_cast<double>(weight);
+        places->weight[i] = good ? static_cast<std::uint32_t>(weight) : 0;
+    }
+    if (!good || total > most_weight)
+        throw nb::value_error("the ticket's places are out of range");
+    return places;
+}
+
 // Of several labels; otherwise empty.
 nb::object predictions_of(const Ticket& self) {
     return copy_out(self.asked.record.data(), self.several ? static_cast<Index>(self.asked.record.size()) : 0);
@@ -69,6 +96,15 @@ nb::tuple ends(const Ticket& self, const Level& level) {
     double lower, upper;
     write_ends(self.asked.interval_basis, level, self.asked.prediction, lower, upper);
     return nb::make_tuple(lower, upper);
+}
+
+nb::object quantiles_of(const Ticket& self, Vector levels) {
+    const Asked& asked = self.asked;
+    double* to;
+    nb::object out = new_array(static_cast<Index>(levels.shape(0)), to);
+    write_quantiles(asked.interval_basis, asked.places ? *asked.places : Places{}, asked.prediction, levels.data(),
+                    static_cast<Index>(levels.shape(0)), to);
+    return out;
 }
 
 nb::object copy_of(nb::handle self) {
@@ -102,15 +138,18 @@ void bind_ticket(nb::module_& m) {
         .def(
             "__init__",
             [](Ticket* self, nb::object x, std::uint64_t model, std::optional<Vector> numbers,
-               std::optional<Vector> predictions, nb::object parts) {
+               std::optional<Vector> predictions, nb::object parts, std::optional<ArrayOf<const float, 1>> places) {
                 new (self) Ticket{nb::object(), model, numbers ? asked_of(*numbers) : Asked{}};
                 keep_row(*self, std::move(x));
                 self->parts = std::move(parts);
+                if (places)
+                    self->asked.places = places_in(*places);
                 self->several = predictions && predictions->shape(0) > 0;
                 if (self->several)
                     self->asked.record.assign(predictions->data(), predictions->data() + predictions->shape(0));
             },
-            arg("x"), arg("model"), arg("numbers") = nb::none(), arg("predictions") = nb::none(), arg("parts") = nb::none())
+            arg("x"), arg("model"), arg("numbers") = nb::none(), arg("predictions") = nb::none(), arg("parts") = nb::none(),
+            arg("places") = nb::none())
         .def_prop_ro("prediction", &prediction_of, nb::sig("def prediction(self, /) -> typing.Any"),
                      "The prediction; an array where a row has several labels.")
         .def_prop_ro("x", &row_of, nb::sig("def x(self, /) -> typing.Any"), "The row as it was given.")
@@ -136,6 +175,8 @@ void bind_ticket(nb::module_& m) {
             "labels", [](const Ticket& self) { return static_cast<Index>(self.asked.labels); },
             "How many labels the model had learned.")
         .def_prop_ro("numbers", &numbers_of, nb::sig("def numbers(self, /) -> typing.Any"))
+        .def_prop_ro("places", &places_of, nb::sig("def places(self, /) -> typing.Any"),
+                     "The weights of the places where labels had lain; empty if the row was not predicted.")
         .def_prop_ro("predictions", &predictions_of, nb::sig("def predictions(self, /) -> typing.Any"))
         .def_prop_ro(
             "width", [](const Ticket& self) { return static_cast<Index>(self.row.size()); }, "Numbers of the row.")
@@ -147,8 +188,9 @@ void bind_ticket(nb::module_& m) {
             "around",
             [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {
                 const Asked& said = nb::cast<const Ticket&>(self).asked;
-                nb::object made = new_ticket(self.type(), nb::object(), model,
-                                             Asked{said.prediction + 0.0, said.interval_basis, said.labels, said.delay, {}});
+                nb::object made =
+                    new_ticket(self.type(), nb::object(), model,
+                               Asked{said.prediction + 0.0, said.interval_basis, said.places, said.labels, said.delay, {}});
                 Ticket& ticket = *nb::inst_ptr<Ticket>(made);
                 keep_row(ticket, copy_row(x));
                 ticket.parts = std::move(parts);
@@ -159,6 +201,8 @@ void bind_ticket(nb::module_& m) {
             arg("x").none(), arg("model"), arg("parts"),
             nb::sig("def around(self, x: object, model: int, parts: object) -> typing.Any"),
             "The same prediction as a ticket of the enclosing model.")
+        .def("quantiles_at", &quantiles_of, arg("levels"),
+             nb::sig("def quantiles_at(self, levels: typing.Any) -> typing.Any"))
         .def("ends", &ends, arg("level"), nb::sig("def ends(self, level: Level) -> tuple[float, float]"));
     nb::class_<LateRows>(m, "LateRows", "The progress of a replay with late labels.")
         .def(

@@ -82,21 +82,21 @@ template <class Core> void set_delay(Core& self, Index delay) {
         self.coverage().delay = delay;
 }
 
-// Outputs that record the prediction of one row. `ends` shows that an interval is needed, and is not written.
-template <class Core> Outputs recorded(Core& self, Asked& asked, double (&ends)[2]) {
+// Outputs that record the prediction of one row.
+template <class Core> Outputs recorded(Core& self, Asked& asked) {
     Outputs out;
     out.predictions = &asked.prediction;
-    out.lower = &ends[0];
-    out.upper = &ends[1];
     out.interval_basis = &asked.interval_basis;
+    const auto places = std::make_shared<Places>();
+    asked.places = places;
+    out.places = places.get();
     asked.labels = self.sums().rows;
     return out;
 }
 
 // Predicts the row that was read, and records the prediction.
 template <class Core> Status ask(Core& self, Asked& asked) {
-    double ends[2] = {};
-    Outputs out = recorded(self, asked, ends);
+    Outputs out = recorded(self, asked);
     if constexpr (requires { self.ask(asked, out); })
         return self.ask(asked, out);
     else
@@ -114,8 +114,7 @@ template <class Core, class Learn> Status tell(Core& self, const Asked& asked, d
     catch_up(self.coverage());
     const Status status = learn();
     if (status == Status::done)
-        coverage_engine().judge(self.coverage(), (label - asked.prediction) * (label - asked.prediction),
-                                asked.interval_basis);
+        coverage_engine().judge(self.coverage(), label - asked.prediction, asked.interval_basis);
     return status;
 }
 

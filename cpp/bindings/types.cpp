@@ -82,12 +82,14 @@ void bind_types(nb::module_& m) {
         .def(
             "__init__",
             [](OutputArrays* self, nb::object predictions, nb::object lower, nb::object upper, nb::object level,
-               nb::object resets, nb::object weights, nb::object memory, Index every, bool apart) {
-                new (self) OutputArrays{predictions, lower, upper, level, resets, weights, memory, every, apart};
+               nb::object resets, nb::object weights, nb::object memory, nb::object quantiles, nb::object quantile_levels,
+               Index every, bool apart) {
+                new (self) OutputArrays{predictions, lower,     upper,           level, resets, weights,
+                                        memory,      quantiles, quantile_levels, every, apart};
             },
             arg("predictions"), nb::kw_only(), arg("lower") = nb::none(), arg("upper") = nb::none(),
             arg("level") = nb::none(), arg("resets") = nb::none(), arg("weights") = nb::none(), arg("memory") = nb::none(),
-            arg("every") = 0, arg("apart") = false)
+            arg("quantiles") = nb::none(), arg("quantile_levels") = nb::none(), arg("every") = 0, arg("apart") = false)
         .def_ro("predictions", &OutputArrays::predictions, nb::for_getter(nb::sig("def predictions(self, /) -> typing.Any")),
                 "(rows,), or (rows, outputs)")
         .def_ro("lower", &OutputArrays::lower, nb::for_getter(nb::sig("def lower(self, /) -> typing.Any")),
@@ -102,6 +104,10 @@ void bind_types(nb::module_& m) {
                 "(rows // every, width): snapshots of the weights")
         .def_ro("memory", &OutputArrays::memory, nb::for_getter(nb::sig("def memory(self, /) -> typing.Any")),
                 "(rows // every, 2): memory statistics at each snapshot")
+        .def_ro("quantiles", &OutputArrays::quantiles, nb::for_getter(nb::sig("def quantiles(self, /) -> typing.Any")),
+                "(rows, levels): quantiles of the labels")
+        .def_ro("quantile_levels", &OutputArrays::quantile_levels,
+                nb::for_getter(nb::sig("def quantile_levels(self, /) -> typing.Any")), "the quantiles' levels, ascending")
         .def_ro("every", &OutputArrays::every, "rows between two snapshots")
         .def_ro("apart", &OutputArrays::apart,
                 "whether rows without labels are predicted as if no label came before their own, however late it comes")

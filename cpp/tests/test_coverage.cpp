@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "driftline/base/late_coverage.hpp"
+#include "driftline/base/quantiles.hpp"
 
 namespace {
 
@@ -24,15 +24,15 @@ bool same(const Coverage& a, const Coverage& b) {
     return std::memcmp(a.bound, b.bound, sizeof a.bound) == 0 && std::memcmp(a.base, b.base, sizeof a.base) == 0 &&
            std::memcmp(a.weight, b.weight, sizeof a.weight) == 0 && a.weight_of_zeros == b.weight_of_zeros &&
            a.first_key == b.first_key && a.shift == b.shift && a.misses == b.misses && a.since == b.since &&
-           a.noted == b.noted;
+           a.noted == b.noted && std::memcmp(&a.places, &b.places, sizeof a.places) == 0;
 }
 
 void queries_between_scores_do_not_change_the_bits(Index every) {
     Coverage seldom, often;
     for (Index i = 0; i < 3000; ++i) {
         const double score = uniform(i) < 0.2 ? 0 : std::exp(20 * uniform(i + 5000) - 10);
-        note(seldom, score);
-        note(often, score);
+        note(seldom, score, uniform(i + 9000) - 0.5);
+        note(often, score, uniform(i + 9000) - 0.5);
         if (i % every == 0)
             basis_of_interval(often, 1, 1);
     }
@@ -51,13 +51,18 @@ void bounds_are_finite_and_ordered(double least, double most, Index late) {
             CHECK(std::isfinite(said.back().bound[k]) && said.back().bound[k] >= 0);
             CHECK(k == 0 || said.back().bound[k - 1] <= said.back().bound[k]);
         }
+        const double wanted[] = {0.001, 0.05, 0.5, 0.95, 0.999};
+        double quantiles[5];
+        write_quantiles(said.back(), c.places, 0, wanted, 5, quantiles);
+        CHECK(std::is_sorted(std::begin(quantiles), std::end(quantiles)));
+        CHECK(i - late < 1000 || (std::isfinite(quantiles[0]) && std::isfinite(quantiles[4])));
         if (i < late)
             continue;
         const double square = i / 100 % 2 ? least : most * uniform(i);
         largest = at_least(largest, square);
-        note(c, square);
+        note(c, square, 1);
         if (late > 0)
-            judge(c, square, said[static_cast<std::size_t>(i - late)]);
+            judge(c, std::sqrt(square), said[static_cast<std::size_t>(i - late)]);
     }
     Index total = c.weight_of_zeros;
     for (const std::uint32_t weight : c.weight)
@@ -72,9 +77,9 @@ void the_factor_counts_the_misses(Index late) {
     for (Index i = 0; i < 640 + late; ++i) {
         said.push_back(basis_of_interval(c, 1, 1e9));
         if (i >= late) {
-            note(c, uniform(i));
+            note(c, uniform(i), 1);
             if (late > 0)
-                judge(c, uniform(i), said[static_cast<std::size_t>(i - late)]);
+                judge(c, std::sqrt(uniform(i)), said[static_cast<std::size_t>(i - late)]);
         }
     }
     catch_up(c);
@@ -84,7 +89,7 @@ void the_factor_counts_the_misses(Index late) {
         const IntervalBasis now = basis_of_interval(c, 1, 1e9);
         for (Index k = 0; k < level_count; ++k)
             expected[k] += (uniform(i) > now.bound[k] ? 1 : 0) - (1 - levels[k]);
-        note(c, uniform(i));
+        note(c, uniform(i), 1);
     }
     catch_up(c);
     for (Index k = 0; k < level_count; ++k)
@@ -95,7 +100,7 @@ void the_factor_counts_the_misses(Index late) {
 void the_factor_bounds_the_misses(Index rows_of_a_scale) {
     Coverage c;
     for (Index i = 0; i < 640; ++i)
-        note(c, uniform(i));
+        note(c, uniform(i), 1);
     catch_up(c);
     double first[level_count], misses[level_count] = {};
     for (Index k = 0; k < level_count; ++k)
@@ -106,7 +111,7 @@ void the_factor_bounds_the_misses(Index rows_of_a_scale) {
         const double score = uniform(i) * std::exp(20 * uniform(i / rows_of_a_scale + 7) - 10);
         for (Index k = 0; k < level_count; ++k)
             misses[k] += score > now.bound[k];
-        note(c, score);
+        note(c, score, 1);
     }
     catch_up(c);
     for (Index k = 0; k < level_count; ++k) {
@@ -119,13 +124,13 @@ void the_factor_bounds_the_misses(Index rows_of_a_scale) {
 void a_label_beyond_the_widest_interval_is_a_miss() {
     Coverage wide;
     for (Index i = 0; i < 640; ++i)
-        note(wide, uniform(i));
+        note(wide, uniform(i), 1);
     Coverage capped = wide;
     const auto tell = [](Coverage& c, double largest_loss) {
         const IntervalBasis basis = basis_of_interval(c, 1, largest_loss);
         const double square = 0.5 * basis.bound[0];
-        note(c, square);
-        judge(c, square, basis);
+        note(c, square, 1);
+        judge(c, std::sqrt(square), basis);
     };
     tell(wide, 1e9);
     tell(capped, 1e-9);
@@ -151,9 +156,9 @@ void misses_do_not_last(double quiet, Index spell, Index late) {
             misses[k] += score > basis.bound[k];
             longest[k] = std::max(longest[k], run[k]);
         }
-        note(c, score);
+        note(c, score, 1);
         if (late > 0)
-            judge(c, score, basis);
+            judge(c, std::sqrt(score), basis);
     }
     for (Index k = run_level; k < level_count; ++k) {
         CHECK(longest[k] <= 20 + late);

@@ -41,7 +41,7 @@ struct Rows {
         keyed.batch.column_stride = 1;
         keyed.batch.y = y.data();
         keyed.keys = keys.data();
-        keyed.predictions = predictions.data();
+        keyed.out.predictions = predictions.data();
         keyed.resets = resets.data();
     }
     // The rows of one key, as a separate batch.
@@ -189,9 +189,9 @@ constexpr double limit = 9;
 template <class Model> Status run_with_intervals(FleetModel<Model>& fleet, Rows& data, std::size_t threads) {
     std::vector<double> lower(rows), upper(rows);
     KeyedRows keyed = data.keyed;
-    keyed.lower = lower.data();
-    keyed.upper = upper.data();
-    keyed.level.at = 4;
+    keyed.out.lower = lower.data();
+    keyed.out.upper = upper.data();
+    keyed.out.level.at = 4;
     std::vector<KeyedDone> done(threads);
     return fleet.run(keyed, done);
 }

@@ -1,4 +1,8 @@
-"""A plain version of the bounds on scores: one row at a time, quantiles from bins, factors as logarithms."""
+"""A plain version of the bounds on scores: one row at a time, quantiles from bins, factors as logarithms.
+
+Quantiles of signed errors come from a second histogram: where each label lay among the ends of the intervals that had
+been issued, as a position. The prediction has position 0, and the ends of the k-th of the 16 levels have -k and k, from 1.
+"""
 
 import math
 from statistics import NormalDist
@@ -6,12 +10,14 @@ from statistics import NormalDist
 import numpy as np
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
-STEP, MEMORY = 0.3, 512
+STEP, MEMORY, PLACE_MEMORY = 0.3, 512, 256
 REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
 UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
 BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
 RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # this many misses in a row show that errors have changed
 FAR = 100  # scores this many times the run level's quantile are far above the recent ones
+PARTS, PRIOR = [0, 1 / 8, 1 / 2, 7 / 8], 2  # where the parts between two ends begin; rows that the prior counts as
+POSITIONS = [k + part for k in range(len(LEVELS) + 1) for part in PARTS]  # where the bins on one side begin
 
 
 def squared_half_width(level):
@@ -53,6 +59,7 @@ class Bounds:
         self.debt = [0.0] * len(LEVELS)
         self.late = 0  # how many rows late the last label was
         self.origin = self.batch = self.last_batch = 0  # rows predicted after the same number of labels
+        self.places = {}  # weights by side (-1, 0 or 1) and the position where the bin begins
 
     def bound(self, k):
         return self.base[k] * math.exp(self.log_factor[k])
@@ -82,15 +89,17 @@ class Bounds:
         """The share of misses expected of intervals whose labels are late, by level."""
         return [share_aimed_at(level, debt) for level, debt in zip(LEVELS, self.urgent_debts(), strict=True)]
 
-    def take(self, score):
-        """Takes a score whose label arrived at once."""
+    def take(self, score, side=1):
+        """Takes a score whose label arrived at once, and lay on a side of the prediction: 1 above, -1 below."""
         today, self.late = self.issued(), 0
+        missed = sum(score > bound for bound in today)
+        self._place_label(score, side, [self.bound(k) for k in range(max(0, missed - 1), len(LEVELS))], missed)
         for k, level in enumerate(LEVELS):
             if today[k] > 0:
                 self.log_factor[k] += STEP * ((score > today[k]) - (1 - level))
         self._take(score, score > today[RUN_LEVEL])
 
-    def take_late(self, score, issued, shares, late):
+    def take_late(self, score, issued, shares, late, side=1):
         """Takes a score by the bounds and expected misses issued ``late`` labels ago; one interval was issued since."""
         if self.origin != self.rows - late:
             self.origin, self.last_batch, self.batch = self.rows - late, self.batch, 0
@@ -103,9 +112,50 @@ class Bounds:
                 self.debt[k] += (score > issued[k]) - (1 - level if in_batches else shares[k])
             self.debt[k] = float(np.float32(clamp(self.debt[k] * (1 - FORGOTTEN), scale * LEAST_DEBT, scale * MOST_DEBT)))
         self.late = late
+        missed = sum(score > bound for bound in issued)
+        self._place_label(score, side, issued[max(0, missed - 1) :], missed)
         self._take(score, score > self.bound(RUN_LEVEL))
         if self.base[0] > 0:
             self.log_factor = [self._late_log_factor(k) for k in range(len(LEVELS))]
+
+    def _place_label(self, score, side, ends, missed):
+        """Counts where a label lay: its score exceeds the bounds of the first levels, the last of which is the first end."""
+        if ends and not ends[-1] > 0:
+            return  # no interval had been issued
+        low, high = (ends[0] if missed else 0, ends[int(missed > 0)] if missed < len(LEVELS) else math.inf)
+        part = max(part for part in PARTS if score - low > part * (high - low) or part == 0)
+        place = (int(side), int(missed) + part) if score > 0 else (0, 0)
+        self.places[place] = self.places.get(place, 0) + UNIT
+
+    def quantile(self, level, bounds):
+        """The quantile of a level as a signed root of a score, between the ends of intervals with these bounds."""
+        ends = [0, *np.sqrt(bounds)]
+
+        def root(position):
+            k, part = int(position), position % 1
+            if k == len(LEVELS):
+                return ends[k]
+            return math.sqrt(ends[k] ** 2 + part * (ends[k + 1] ** 2 - ends[k] ** 2))
+
+        bins = []  # position of either end, side, weight; from the lowest
+        for position, after in zip(POSITIONS, [*POSITIONS[1:], math.inf], strict=True):
+            share = np.interp([position, after], range(len(LEVELS) + 2), [0, *LEVELS, 1])
+            if position >= len(LEVELS):  # beyond all levels there is one bin
+                share = [LEVELS[-1], 1] if position == len(LEVELS) else [1, 1]
+            prior = round(PRIOR * UNIT * (share[1] - share[0]) / 2)
+            above, below = (self.places.get((side, position), 0) + prior for side in (1, -1))
+            bins = [(position, after, -1, below), *bins, (position, after, 1, above)]
+        bins.insert(len(POSITIONS), (0, 0, 0, self.places.get((0, 0), 0)))
+        wanted = level * sum(weight for *_, weight in bins)
+        while wanted > bins[0][-1]:
+            wanted -= bins.pop(0)[-1]
+        position, after, side, weight = bins[0]
+        if side == 0:
+            return 0.0
+        nearer = wanted / weight if side > 0 else 1 - wanted / weight  # the share of the bin's labels nearer the prediction
+        if position >= len(LEVELS):
+            return side * ends[-1] * (1 - nearer) ** -0.25
+        return side * (root(position) + nearer * (root(after) - root(position)))
 
     def _late_log_factor(self, k):
         debt = self.urgent_debt(k)
@@ -176,6 +226,8 @@ class Bounds:
         keep = int((1 - since / min(max(2, rows / 2), MEMORY)) * ALL_KEPT)
         self.zeros = self.zeros * keep // ALL_KEPT
         self.bins = [weight * keep // ALL_KEPT for weight in self.bins]
+        keep = int((1 - since / min(max(2, rows / 2), PLACE_MEMORY)) * ALL_KEPT)
+        self.places = {place: weight * keep // ALL_KEPT for place, weight in self.places.items()}
         if lowest == 0:
             self._reach_down(score)
         elif lowest is not None and self.width > 1 and self._high() - self._low() < BINS // 4:

@@ -267,19 +267,21 @@ MAKERS = {**registry.regressors(), **VARIANTS}
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, "float64") for name in MAKERS), *((name, "float32") for name in FAMILIES)]
 )
-def test_run_and_loop_give_the_same_intervals(name, dtype, rows):
-    make = MAKERS[name]
+def test_run_and_loop_give_the_same_intervals_and_quantiles(name, dtype, rows):
+    make, wanted = MAKERS[name], [0.05, 0.3, 0.5, 0.9]
     X, y = rows
-    run = make().set_params(dtype=dtype).run(X, y, level=0.8)
+    run = make().set_params(dtype=dtype).run(X, y, level=0.8, quantiles=wanted)
     model = make().set_params(dtype=dtype)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         assert model.predict_interval(x, level=0.8) == (run.lower[t], run.upper[t])
+        assert np.array_equal(model.predict_quantiles(x, wanted), run.quantiles[t])
         if t % 50 == 20:
             model = pickle.loads(pickle.dumps(model)) if "function" not in str(model.get_params()) else model
         model.learn_one(x, label)
     half = make().set_params(dtype=dtype)
-    both = [half.run(X[part], y[part], level=0.8).lower for part in (slice(77), slice(77, None))]
-    assert np.array_equal(np.concatenate(both), run.lower)
+    both = [half.run(X[part], y[part], level=0.8, quantiles=wanted) for part in (slice(77), slice(77, None))]
+    assert np.array_equal(np.concatenate([part.lower for part in both]), run.lower)
+    assert np.array_equal(np.concatenate([part.quantiles for part in both]), run.quantiles)
 
 
 def test_intervals_of_higher_levels_contain_those_of_lower_ones(rows):

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.base.levels import as_spread
 from driftline.delayed.stepper import Stepper
 from driftline.features import Lags, Standardize
 from tests.cases import for_each
@@ -89,7 +90,7 @@ def test_every_answer_is_inside(low, width, delay, level, name, seed):
     X = rng.normal(size=(150, 3))
     y = np.clip(X @ rng.normal(size=3) + rng.standard_t(2, size=150), least, most)
     model = {**LEARNERS, "auto": dl.Auto()}[name].clone({"low": low, "high": high})
-    out = Stepper(model, delay).table(X, y, level=level) if delay else model.run(X, y, level=level)
+    out = Stepper(model, delay).table(X, y, spread=as_spread("", level)) if delay else model.run(X, y, level=level)
     for answers in (out.predictions, out.lower, out.upper):
         assert answers.min() >= least
         assert answers.max() <= most

@@ -145,7 +145,7 @@ def test_a_series_without_features_needs_no_file_of_the_next_rows(capsys, tmp_pa
     code, out, _ = call(capsys, "forecast", state)
     assert (code, len(out.splitlines())) == (0, 1 + STEPS)
     model = dl.load(state)
-    assert float(out.splitlines()[1].split(",")[2]) == model._forecast(np.empty((STEPS, 0)), 0.9, "").predictions[0]
+    assert float(out.splitlines()[1].split(",")[2]) == model.forecast(np.empty((STEPS, 0))).predictions[0]
     state = trained(capsys, tmp_path, series(), "--known", "")
     assert len(call(capsys, "forecast", state)[1].splitlines()) == 1 + STEPS
     state = trained(capsys, tmp_path, series())

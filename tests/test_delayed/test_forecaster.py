@@ -283,3 +283,26 @@ def test_a_number_of_rows_is_enough_if_no_feature_is_known_ahead():
 def test_a_feature_that_is_listed_twice_is_refused():
     with pytest.raises(ValueError, match=r"known lists a feature twice: \['a', 'a'\]"):
         dl.Forecaster(dl.RLS(), 2, known=["a", "a"])
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(), dl.Auto()], ids=["rls", "auto"])
+def test_quantiles_of_every_step_are_those_of_late_labels(learner):
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((260, 2))
+    y, levels, steps = X[:, 0] + rng.exponential(size=260), [0.1, 0.5, 0.9], 3
+    forecaster = dl.Forecaster(learner, steps)
+    run = forecaster.run(X[:257], y[:257], quantiles=levels)
+    forecast = forecaster.forecast(X[257:], quantiles=levels)
+    assert forecaster.forecast(X[257:]).quantiles is None
+    for delay in range(steps):
+        model, tickets = learner.clone(), []
+        for t in range(257):
+            tickets.append(model.ask(X[t], delay))
+            if t >= delay:
+                model.tell(tickets[t - delay], y[t - delay])
+        for t in range(257 - delay, 257):
+            model.tell(tickets[t], y[t])
+        wanted = np.array([ticket.quantiles(levels) for ticket in tickets])
+        assert np.array_equal(run.quantiles[delay:, delay], wanted[delay:])
+        assert np.isnan(run.quantiles[:delay, delay]).all()
+        assert np.array_equal(forecast.quantiles[delay], model.ask(X[257 + delay], delay).quantiles(levels))

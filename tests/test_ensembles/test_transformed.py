@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import driftline as dl
+from driftline.base.levels import as_spread
 from driftline.delayed.stepper import Stepper
 from driftline.features import Lags, Standardize
 from tests.cases import for_each
@@ -75,7 +76,10 @@ def test_answers_are_those_of_the_learner_on_transformed_labels(transformation):
 def test_late_labels_count_when_they_are_known(delay):
     X, y = skewed()
     by_table, by_ticket, plain = dl.Transformed(dl.RLS(), "log"), dl.Transformed(dl.RLS(), "log"), dl.RLS()
-    out, z = Stepper(by_table, delay).table(X, y, level=0.8), Stepper(plain, delay).table(X, np.log(y), level=0.8)
+    out, z = (
+        Stepper(by_table, delay).table(X, y, spread=as_spread("", 0.8)),
+        Stepper(plain, delay).table(X, np.log(y), spread=as_spread("", 0.8)),
+    )
     np.testing.assert_allclose(out.predictions, smeared(np.exp, z.predictions, np.log(y), delay), rtol=1e-9)
     np.testing.assert_allclose(out.lower, np.exp(z.lower), rtol=1e-12)
     tickets = []

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from driftline.base.run import Run
 from driftline.cli.measures import Errors, WrongClasses, given_score
-from driftline.evaluate import coverage_by, interval_score
+from driftline.evaluate import coverage_by, crps, interval_score, pinball
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
 from driftline.evaluate.metrics import MSE, Coverage, OfBaselineWhereKnown
 from driftline.evaluate.scores import Predicted, Score, Settings
@@ -295,3 +296,15 @@ def test_single_rows_and_blocks_give_the_same_sums_by_group():
         assert {name: values.tolist() for name, values in other.by_group().items()} == {
             name: values.tolist() for name, values in blocks.by_group().items()
         }
+
+
+def test_crps_of_normal_quantiles_is_near_that_of_the_normal_distribution():
+    """The closed form of the CRPS of a standard normal distribution: y (2 Φ(y) - 1) + 2 φ(y) - 1/√π."""
+    levels, y = np.arange(1, 1000) / 1000, np.linspace(-2, 2, 9)
+    found = crps(np.tile(norm.ppf(levels), (len(y), 1)), levels, y)
+    wanted = y * (2 * norm.cdf(y) - 1) + 2 * norm.pdf(y) - 1 / np.sqrt(np.pi)
+    np.testing.assert_allclose(found, wanted, atol=2e-3)
+    losses = pinball([[1.0, 4.0]] * 2, [0.2, 0.9], [3.0, 0.0])
+    np.testing.assert_allclose(losses, [[0.4, 0.1], [0.8, 0.4]])
+    with pytest.raises(ValueError, match=r"crps: quantiles must have a row for each of 9 labels"):
+        crps(np.zeros((9, 2)), [0.5], y)

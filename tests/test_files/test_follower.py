@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.base.levels import as_spread
 from driftline.files import Block, DataError, Follower, follow
 from driftline.tables.block import of_columns
 from driftline.tables.cells import Given
@@ -139,12 +140,12 @@ def test_late_labels_and_new_features_equal_a_plain_loop_bit_for_bit_even_after_
     X, y = growth_and_gaps(150, seed)
     plain, model = MODELS[name](), MODELS[name]()
     expected = plainly(plain, X, y, delay, 0.8)
-    follower, found = Follower(model, delay=delay, level=0.8), []
+    follower, found = Follower(model, delay=delay, spread=as_spread("", 0.8)), []
     for block in cut(X, y, cuts):
         run = follower.step(block, 1 if watched and name == "rls" else None)  # as for a report
         found.append(np.column_stack([run.predictions, run.lower, run.upper]))
         kept = dl.from_bytes(follower.model.to_bytes()), {name: array.copy() for name, array in follower.state().items()}
-        follower = Follower(kept[0], delay=delay, level=0.8)
+        follower = Follower(kept[0], delay=delay, spread=as_spread("", 0.8))
         follower.restore(kept[1])
     assert np.array_equal(np.concatenate(found), expected, equal_nan=True)
     assert follower.model.n_seen_ == plain.n_seen_

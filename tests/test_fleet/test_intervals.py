@@ -22,15 +22,18 @@ LEARNERS = [
 ]
 
 
+LEVELS = [0.1, 0.5, 0.9]
+
+
 def run_apart(learner, keys, X, y, level):
-    """Models by key, and the bounds of their intervals."""
-    models, lower, upper = {}, np.empty(len(y)), np.empty(len(y))
+    """Models by key, the bounds of their intervals, and their quantiles."""
+    models, lower, upper, quantiles = {}, np.empty(len(y)), np.empty(len(y)), np.empty((len(y), 3))
     for key in np.unique(keys).tolist():
         mine = keys == key
         models[key] = learner.clone()
-        run = models[key].run(X[mine], y[mine], level=level)
-        lower[mine], upper[mine] = run.lower, run.upper
-    return models, lower, upper
+        run = models[key].run(X[mine], y[mine], level=level, quantiles=LEVELS)
+        lower[mine], upper[mine], quantiles[mine] = run.lower, run.upper, run.quantiles
+    return models, lower, upper, quantiles
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
@@ -38,9 +41,11 @@ def run_apart(learner, keys, X, y, level):
 def test_a_run_gives_the_intervals_of_separate_models(learner, kept):
     keys, X, y = keyed_rows(count=600)
     fleet = dl.Fleet(learner, 5, intervals=kept)
-    run = fleet.run(keys, X, y, level=0.9)
-    models, lower, upper = run_apart(learner, keys, X, y, 0.9)
+    run = fleet.run(keys, X, y, level=0.9, quantiles=LEVELS)
+    models, lower, upper, quantiles = run_apart(learner, keys, X, y, 0.9)
     assert np.isfinite(upper).mean() > 0.9
+    assert np.array_equal(run.quantiles, quantiles)
+    assert run.quantile_levels.tolist() == LEVELS
     assert np.array_equal(run.lower, lower)
     assert np.array_equal(run.upper, upper)
     assert run.level == 0.9
@@ -57,12 +62,14 @@ def test_intervals_of_the_fleet_carry_over_from_call_to_call(learner):
     fleet.learn_many(names[200:300], X[200:300], y[200:300])
     fleet = dl.from_bytes(fleet.to_bytes()) if not callable(getattr(learner, "forgetting", None)) else copy.copy(fleet)
     run = fleet.run(names[300:], X[300:], y[300:], level=0.9)
-    models, lower, upper = run_apart(learner, keys, X, y, 0.9)
+    models, lower, upper, _ = run_apart(learner, keys, X, y, 0.9)
     assert np.array_equal(run.lower, lower[300:])
     assert np.array_equal(run.upper, upper[300:])
     found = fleet.predict_intervals(names[:50], 2 * X[:50], 0.8)
     expected = [models[key].predict_interval(2 * x, 0.8) for key, x in zip(keys[:50].tolist(), X[:50], strict=True)]
     assert np.array_equal(np.column_stack(found), np.array(expected))
+    quantiles = [models[key].predict_quantiles(2 * x, LEVELS) for key, x in zip(keys[:50].tolist(), X[:50], strict=True)]
+    assert np.array_equal(fleet.predict_quantiles(names[:50], 2 * X[:50], LEVELS), quantiles)
     for key, model in models.items():
         require_same(fleet[f"key {key}"], model, intervals=True)
 
@@ -136,6 +143,6 @@ def test_intervals_and_alarms_cost_the_memory_that_the_summary_states():
         sizes[tuple(options)] = fleet.nbytes // 5
         assert fleet.summary()["memory"].tolist() == [fleet.nbytes // 5] * 5
     plain = sizes[()]
-    assert 1000 < sizes["intervals",] - plain < 1500
+    assert 1500 < sizes["intervals",] - plain < 1900
     assert 6500 < sizes["alarms",] - plain < 7500
     assert sizes["intervals", "alarms"] - plain == sizes["intervals",] + sizes["alarms",] - 2 * plain

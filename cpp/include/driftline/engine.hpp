@@ -25,7 +25,7 @@ struct TreesEngine {
 
 // What a late label does to the intervals; see late_coverage.hpp.
 struct CoverageEngine {
-    void (*judge)(Coverage&, double square, const IntervalBasis&);
+    void (*judge)(Coverage&, double error, const IntervalBasis&);
 };
 
 template <class T> struct Engine {

@@ -169,6 +169,10 @@ class Composite:
         """Both ends of the interval, or None if Python must read the row."""
         raise NotImplementedError
 
+    def predict_quantiles(self, x: Any, levels: Array) -> Array | None:
+        """Quantiles of the label, or None if Python must read the row."""
+        raise NotImplementedError
+
     def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """Learns a row. If not ``DONE``, nothing has changed: the row takes an undo, or Python must read it."""
         return Status.UNREAD

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline._core import Outputs, heed_interrupt
+from driftline._core import heed_interrupt
 from driftline.base import encoding, slow_path
 from driftline.base.batch import Batch
 from driftline.base.replay import RunOptions
@@ -43,8 +43,8 @@ class EncodedRun:
     ) -> None:
         self.learner, self.block, self.y, self.weight, self.where, self.options = learner, block, y, weight, where, options
         self.predictions = np.empty(y.shape)
-        self.ends: Array | None = None if options.place is None else np.empty((2, len(y)))
         self.resets = np.zeros(len(y), dtype=np.uint8)
+        self.out = options.spread.outputs(self.predictions, resets=self.resets)
         self.weights: list[Array] = []
         self.memory: list[float | None] = []
         self.shares: list[list[float]] = []
@@ -70,15 +70,17 @@ class EncodedRun:
         return Run(
             predictions=self.predictions,
             errors=errors,
-            lower=None if self.ends is None else self.ends[0],
-            upper=None if self.ends is None else self.ends[1],
+            lower=self.out.lower,
+            upper=self.out.upper,
             resets=np.flatnonzero(self.resets),
             weights=None if self.options.weights_every is None or learner._core is None else self._snapshots(),
             memory=memory,
             shares=shares,
             experts=() if shares is None else tuple(learner._shares()),
             weights_every=self.options.weights_every,
-            level=self.options.level,
+            level=self.options.spread.level,
+            quantiles=self.out.quantiles,
+            quantile_levels=self.out.quantile_levels,
             skipped=learner.n_skipped_ - before,
             frames=self.block.library,
         )
@@ -135,7 +137,7 @@ class EncodedRun:
             end = min(begin + step, self._next_snapshot(begin), stop)
             weight = None if self.weight is None else self.weight[begin:end]
             batch = Batch(X[begin - start : end - start], self.y[begin:end], weight, self.where, begin, learner._names)
-            learner._skipped += learner._replay_block(batch, self._out(begin, end))
+            learner._skipped += learner._replay_block(batch, self.out.part(begin, end))
             heed_interrupt()
             begin = end
             self._keep_weights(begin)
@@ -150,22 +152,17 @@ class EncodedRun:
         learner, question = self.learner, columns.before(x, width)
         weight = None if self.weight is None else self.weight[row : row + 1]
         batch = Batch(x[None, :], self.y[row : row + 1], weight, self.where, row)
-        out, resets = self._out(row, row + 1), self.resets[row : row + 1]
+        out, resets = self.out.part(row, row + 1), self.resets[row : row + 1]
         slow_path.learn_wider(learner, question, columns.names[: len(x)], batch, out, resets)
         self._keep_weights(row + 1)
 
     def _singly(self, start: int, stop: int) -> None:
         """Takes rows as a loop would."""
         for row, x in enumerate(encoding.each(self.learner, self.block, start, stop), start):
-            slow_path.predict(self.learner, x, self.where, self._out(row, row + 1))
+            slow_path.predict(self.learner, x, self.where, self.out.part(row, row + 1))
             weight = None if self.weight is None else float(self.weight[row])
             slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
             self._keep_weights(row + 1)
-
-    def _out(self, start: int, stop: int) -> Outputs:
-        lower, upper = (None, None) if self.ends is None else self.ends[:, start:stop]
-        resets = self.resets[start:stop] if self.learner._core is not None and self.learner._traits.can_reset else None
-        return Outputs(self.predictions[start:stop], lower=lower, upper=upper, level=self.options.place, resets=resets)
 
     def _next_snapshot(self, start: int) -> int:
         every = self.options.weights_every

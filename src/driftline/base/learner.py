@@ -10,11 +10,12 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Limits, Outputs, SparseRows, Status
-from driftline.base import encoding, levels, params, replay, sklearn, slow_path, stability
+from driftline.base import encoding, params, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
 from driftline.base.encoded_run import EncodedRun
+from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_level, as_spread, of_levels
 from driftline.base.model import Model
 from driftline.base.native import Core, NativeCore
 from driftline.base.rules import Rule, choice, number, whole
@@ -25,7 +26,7 @@ from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables import inputs, missing, sparse
-from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block
+from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block, is_block
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
@@ -143,9 +144,8 @@ class Learner(Model, Saved):
         to either side.
         """
         where = f"{type(self).__name__}.predict_interval"
-        place = levels.as_level(level, where)
-        if self._outputs is not None:
-            raise ValueError(f"{where}: intervals need a single label per row")
+        place = as_level(level, where)
+        self._require_one_label(where, "intervals")
         core = self._direct
         if core is not None:
             ends: tuple[float, float] | None = core.predict_interval(x, place)
@@ -159,6 +159,42 @@ class Learner(Model, Saved):
         out = Outputs(np.empty(1), lower=np.empty(1), upper=np.empty(1), level=place)
         slow_path.predict(self, x, where, out)
         return float(out.lower[0]), float(out.upper[0])
+
+    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES) -> Array:
+        """Quantiles of the label: (k,) for the next row; (n, k) for a table, whose rows are predicted as by :meth:`predict`.
+
+        A label is below the quantile of level 0.05 with probability 0.05. The tails are tracked on their own, so quantiles
+        need not lie symmetrically around the prediction; see :doc:`/intervals`. Those of higher levels are never lower. A
+        quantile is infinite until there are enough labels for its level p: p / (1 - p), or (1 - p) / p below the median.
+
+        Args:
+            x: a row, as for :meth:`predict_one`, or a table, as for :meth:`predict`.
+            levels: probabilities in ascending order.
+
+        >>> import driftline as dl
+        >>> X, y = dl.streams.Rotating(noise=0.1, seed=0).take(500)
+        >>> dl.RLS().fit(X, y).predict_quantiles(X[0], [0.05, 0.5, 0.95]).shape
+        (3,)
+        """
+        where = f"{type(self).__name__}.predict_quantiles"
+        wanted = of_levels(levels, where)
+        if is_block(x):
+            return self._predicted(x, "predict_quantiles", wanted).quantiles  # type: ignore[no-any-return]
+        self._require_one_label(where, "quantiles")
+        core = self._direct
+        found: Array | None = None if core is None else core.predict_quantiles(x, wanted.quantiles)
+        if found is None:
+            row = encoding.known_row(self, x, learned=False)
+            found = None if row is None or self._core is None else self._core.predict_quantiles(row, wanted.quantiles)
+        if found is not None:
+            return found
+        out = wanted.outputs(np.empty(1))
+        slow_path.predict(self, x, where, out)
+        return out.quantiles[0]  # type: ignore[no-any-return]
+
+    def _require_one_label(self, where: str, what: str) -> None:
+        if self._outputs is not None:
+            raise ValueError(f"{where}: {what} need a single label per row")
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. If a mapping has new features, the model grows."""
@@ -267,7 +303,14 @@ class Learner(Model, Saved):
     # Many rows at once.
 
     def run(
-        self, X: Any, y: Any, *, sample_weight: Any = None, weights_every: int | None = None, level: float | None = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        weights_every: int | None = None,
+        level: float | None = None,
+        quantiles: Levels | None = None,
     ) -> Run:
         """Predicts, then learns, row by row, in native code.
 
@@ -279,18 +322,20 @@ class Learner(Model, Saved):
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
             weights_every: the number of rows between snapshots of the weights; None for no snapshots.
             level: also return the intervals of :meth:`predict_interval` at this level.
+            quantiles: also return the quantiles of :meth:`predict_quantiles` of these levels.
         """
+        where = f"{type(self).__name__}.run"
         with self._guard.undo(self):
-            return self._learn_table(X, y, sample_weight, f"{type(self).__name__}.run", weights_every, level)
+            return self._learn_table(X, y, sample_weight, where, weights_every, as_spread(where, level, quantiles))
 
     def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, spread: Spread = NO_SPREAD
     ) -> Run:
         """Predicts and learns every row, within the caller's undo."""
         block = self._as_block(X, where)
         labels = replay.as_labels(self, y, block.rows, where)
         weight = None if sample_weight is None else inputs.as_weights(sample_weight, block.rows, where)
-        options = replay.run_options(self, labels, weights_every, level, where)
+        options = replay.run_options(self, labels, weights_every, spread, where)
         self._check_block(block, where)
         fresh, before = self._core is None, None
         self._set_outputs(labels)
@@ -385,7 +430,7 @@ class Learner(Model, Saved):
         Auto's are as wide as its errors without labels. All other learners' are as wide as those of the next row: if the
         target drifts, rows further ahead fall outside more often.
         """
-        out = self._predicted(X, "predict_intervals", level)
+        out = self._predicted(X, "predict_intervals", as_spread(f"{type(self).__name__}.predict_intervals", level))
         return out.lower, out.upper
 
     def _predict_next(self, X: Any) -> Array:
@@ -393,16 +438,15 @@ class Learner(Model, Saved):
         predictions: Array = self._predicted(X, "predict", apart=False).predictions
         return predictions
 
-    def _predicted(self, X: Any, verb: str, level: float | None = None, *, apart: bool = True) -> Outputs:
-        """Predicts every row as :meth:`predict` does, or as if it were the next one; with intervals if a level is given."""
+    def _predicted(self, X: Any, verb: str, spread: Spread = NO_SPREAD, *, apart: bool = True) -> Outputs:
+        """Predicts every row as :meth:`predict` does, or as if it were the next one, with the wanted spread."""
         where = f"{type(self).__name__}.{verb}"
-        place = None if level is None else levels.as_level(level, where)
-        if place is not None and self._outputs is not None:
-            raise ValueError(f"{where}: intervals need a single label per row")
+        if spread:
+            self._require_one_label(where, "intervals" if spread.place else "quantiles")
         self._require_core(verb)
         block = self._as_block(X, where)
         self._check_block(block, where)
-        return replay.predict_block(self, block, where, place, apart=apart)
+        return replay.predict_block(self, block, where, spread, apart=apart)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of :meth:`predict`: 1 is perfect, 0 is as good as the mean of ``y``.

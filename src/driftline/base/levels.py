@@ -1,15 +1,24 @@
-"""Coverage levels, in the form that the core takes."""
+"""Levels of intervals and quantiles, in the form that the core takes."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
+import numpy as np
+
 from driftline import _core
+from driftline._core import Level, Outputs
 from driftline.base.rules import PROBABILITY
+from driftline.tables.inputs import Array
+
+Levels = Sequence[float] | Array
+QUANTILES = (0.05, 0.5, 0.95)  # the levels unless others are given
 
 _LEVELS: list[float] = _core.levels
 
@@ -40,3 +49,95 @@ def _place(level: float) -> Any:
         return _core.Level(at, math.log(half / below) / math.log(above / below), 1.0, enough)
     at = max(at, 0)
     return _core.Level(at, 0.0, (half / _HALF_WIDTHS[at]) ** 2, enough)
+
+
+def as_levels(levels: Any, where: str, what: str = "levels") -> Array:
+    """The levels of quantiles as an array; they must be probabilities in ascending order."""
+    found = np.array(levels, dtype=object)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"{where}: {what} must be probabilities in ascending order, got {levels!r}")
+    values = np.array([PROBABILITY.require(where, what, level) for level in found.tolist()], dtype=np.float64)
+    if not (np.diff(values) > 0).all():
+        raise ValueError(f"{where}: {what} must be in ascending order, got {levels!r}")
+    return values
+
+
+def quantile_names(levels: Array) -> list[str]:
+    """The names of columns with quantiles: quantile_0.05 and so on."""
+    return [f"quantile_{level!r}" for level in levels.tolist()]
+
+
+def unearned(levels: Array) -> Array:
+    """Quantiles around a prediction of 0 before there are labels."""
+    return np.where(levels < 0.5, -np.inf, np.where(levels > 0.5, np.inf, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """What is wanted of each row besides its prediction.
+
+    Attributes:
+        level: coverage of the intervals; None for no intervals.
+        quantiles: levels of the quantiles, ascending; None for no quantiles.
+        place: the level of the intervals in the form that the core takes.
+    """
+
+    level: float | None = None
+    quantiles: Array | None = None
+    place: Level | None = None
+
+    def __bool__(self) -> bool:
+        return self.place is not None or self.quantiles is not None
+
+    def outputs(self, predictions: Array, **others: Any) -> Outputs:
+        """Outputs with these predictions, and room for the intervals and quantiles."""
+        rows = len(predictions)
+        lower, upper = (None, None) if self.place is None else np.empty((2, rows))
+        quantiles = None if self.quantiles is None else np.empty((rows, len(self.quantiles)))
+        return Outputs(
+            predictions, lower=lower, upper=upper, level=self.place, quantiles=quantiles, quantile_levels=self.quantiles,
+            **others,
+        )  # fmt: skip
+
+    def of_ticket(self, ticket: Any) -> list[float]:
+        """The ends of a ticket's interval, then its quantiles, as far as they are wanted."""
+        ends = [] if self.level is None else [*ticket.interval(self.level)]
+        return ends if self.quantiles is None else [*ends, *ticket.quantiles(self.quantiles).tolist()]
+
+    def write(self, out: Outputs, rows: slice, found: Sequence[Sequence[float]] | Array) -> None:
+        """Writes what :meth:`of_ticket` found for some rows."""
+        values = np.array(found, dtype=np.float64)
+        if out.lower is not None:
+            out.lower[rows], out.upper[rows] = values.reshape(-1, self.width)[:, :2].T
+        if self.quantiles is not None:
+            out.quantiles[rows] = values.reshape(-1, self.width)[:, self.width - len(self.quantiles) :]
+
+    @property
+    def width(self) -> int:
+        """How many numbers are wanted of each row."""
+        return 2 * (self.level is not None) + (0 if self.quantiles is None else len(self.quantiles))
+
+    @classmethod
+    def of(cls, out: Outputs) -> Spread:
+        """What outputs have room for."""
+        return cls(None, None if out.quantiles is None else out.quantile_levels, None if out.lower is None else out.level)
+
+
+NO_SPREAD = Spread()
+
+
+def of_levels(levels: Any, where: str) -> Spread:
+    """Quantiles of these levels, which are checked."""
+    return Spread(quantiles=as_levels(levels, where))
+
+
+def arrays_of(out: Outputs) -> list[Array]:
+    """The predictions, the ends of intervals and the quantiles, as far as there are any."""
+    return [part for part in (out.predictions, out.lower, out.upper, out.quantiles) if part is not None]
+
+
+def as_spread(where: str, level: Any = None, quantiles: Levels | None = None) -> Spread:
+    """Checks the level of intervals and the levels of quantiles."""
+    place = None if level is None else as_level(level, where)
+    wanted = None if quantiles is None else as_levels(quantiles, where, "quantiles")
+    return Spread(None if level is None else float(level), wanted, place)

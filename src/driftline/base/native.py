@@ -24,6 +24,9 @@ class Core(Protocol):
     def predict_interval(self, x: Any, level: Level) -> tuple[float, float] | None:
         """Both ends of the interval, or None if Python must read the row."""
 
+    def predict_quantiles(self, x: Any, levels: Any) -> Any:
+        """Quantiles of the label, (levels,), or None if Python must read the row."""
+
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
 

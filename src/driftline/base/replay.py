@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from driftline._core import Level, Limits, Outputs, heed_interrupt
+from driftline._core import Limits, Outputs, heed_interrupt
 from driftline.base import encoding, levels
 from driftline.base.batch import Batch
+from driftline.base.levels import Spread
 from driftline.base.rules import COUNT
 from driftline.base.run import Run
 from driftline.tables import inputs
@@ -28,25 +29,22 @@ class RunOptions:
 
     Attributes:
         weights_every: rows from one snapshot of the weights to the next; None for no snapshots.
-        level: coverage of the intervals; None for no intervals.
-        place: the level in the form that a core takes.
+        spread: the intervals and quantiles.
     """
 
     weights_every: int | None
-    level: float | None
-    place: Level | None
+    spread: Spread
 
 
-def run_options(learner: Learner, labels: Array, weights_every: int | None, level: float | None, where: str) -> RunOptions:
+def run_options(learner: Learner, labels: Array, weights_every: int | None, spread: Spread, where: str) -> RunOptions:
     """Checks the options of a run."""
     if weights_every is not None:
         _EVERY.require(where, "weights_every", weights_every)
         if not learner._traits.has_snapshots:
             raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
-    place = None if level is None else levels.as_level(level, where)
-    if place is not None and labels.ndim == 2:
-        raise ValueError(f"{where}: level needs a single label per row")
-    return RunOptions(weights_every, None if level is None else float(level), place)
+    if spread and labels.ndim == 2:
+        raise ValueError(f"{where}: {'level' if spread.place else 'quantiles'} needs a single label per row")
+    return RunOptions(weights_every, spread)
 
 
 def room(learner: Learner, rows: int) -> Array:
@@ -59,6 +57,8 @@ def write_start(out: Outputs, limits: Limits) -> None:
     out.predictions[:] = limits.hold(0.0)
     if out.lower is not None:
         out.lower[:], out.upper[:] = limits.low, limits.high
+    if out.quantiles is not None:
+        out.quantiles[:] = np.clip(levels.unearned(out.quantile_levels), limits.low, limits.high)
 
 
 def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
@@ -93,7 +93,9 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
         shares=np.concatenate([np.empty((0, len(experts))), *shares]) if experts else None,
         experts=experts,
         weights_every=None if options.weights_every is None else int(options.weights_every),
-        level=options.level,
+        level=options.spread.level,
+        quantiles=out.quantiles,
+        quantile_levels=out.quantile_levels,
         skipped=skipped,
         frames=block.library,
     )
@@ -103,12 +105,8 @@ def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -
     every = min(int(options.weights_every or 0), block.rows + 1)
     snapshots = block.rows // every if every else 0
     predictions, errors = np.empty((2, *y.shape))  # one allocation, which the next replay is likely to reuse
-    lower, upper = (None, None) if options.place is None else np.empty((2, block.rows))
-    out = Outputs(
+    out = options.spread.outputs(
         predictions,
-        lower=lower,
-        upper=upper,
-        level=options.place,
         resets=np.zeros(block.rows, dtype=np.uint8) if learner._traits.can_reset else None,
         weights=np.empty((snapshots, *learner._weights.shape)) if every else None,
         memory=np.empty((snapshots, 2)) if every and learner._memory() is not None else None,
@@ -118,14 +116,13 @@ def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -
 
 
 def predict_block(
-    learner: Learner, block: RowBlock, where: str, level: Level | None = None, *, apart: bool = False
+    learner: Learner, block: RowBlock, where: str, spread: Spread = levels.NO_SPREAD, *, apart: bool = False
 ) -> Outputs:
-    """Predictions for all rows of a block, with intervals if a level is given; nothing is learned.
+    """Predictions for all rows of a block, with the intervals and quantiles that are wanted; nothing is learned.
 
     Each row is predicted as the next one; if ``apart``, as if no label came before its own, however late it comes.
     """
-    lower, upper = (None, None) if level is None else np.empty((2, block.rows))
-    out = Outputs(room(learner, block.rows), lower=lower, upper=upper, level=level, apart=apart)
+    out = spread.outputs(room(learner, block.rows), apart=apart)
     names = learner._names if block.encoded else block.names
     for start, piece in block.blocks(encoding.rows_at_once(learner, block)):
         batch = Batch(piece, None, None, where, start, names)

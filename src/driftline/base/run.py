@@ -12,6 +12,7 @@ import numpy as np
 
 from driftline import extensions
 from driftline.base.alarm import Alarm
+from driftline.base.levels import quantile_names
 from driftline.tables.inputs import Array
 from driftline.tables.outputs import as_frame
 
@@ -47,6 +48,8 @@ class Run:
         shares: weight of each expert at each snapshot, (snapshots, k); None unless the learner mixes others.
         experts: names of these experts.
         level: coverage of the intervals; None if not requested.
+        quantiles: of the labels, (T, k); None if not requested.
+        quantile_levels: their levels, (k,).
         weights_every: rows between two snapshots; None if not requested.
         skipped: number of rows not learned because a value was missing.
         frames: the library of the input frame: pandas, polars or pyarrow; None for other inputs.
@@ -64,6 +67,8 @@ class Run:
     experts: tuple[str, ...] = ()
     weights_every: int | None = None
     level: float | None = None
+    quantiles: Array | None = None
+    quantile_levels: Array | None = None
     skipped: int = 0
     frames: str | None = None
 
@@ -88,8 +93,9 @@ class Run:
     def to_frame(self, like: Any = None) -> Any:
         """The rows as a pandas, polars or Arrow frame.
 
-        The columns are prediction, error, lower and upper if a level was given, and reset and alarm, which say whether
-        the row caused one. With several labels per row, prediction and error columns are numbered.
+        The columns are prediction, error, lower and upper if a level was given, quantile_0.05 and so on if quantiles were
+        requested, and reset and alarm, which say whether the row caused one. With several labels per row, prediction and
+        error columns are numbered.
 
         Args:
             like: "pandas", "polars" or "pyarrow", or a frame of one of them; the index of a pandas frame is kept. By
@@ -105,6 +111,8 @@ class Run:
         columns = {**_numbered("prediction", self.predictions), **_numbered("error", self.errors)}
         if self.lower is not None and self.upper is not None:
             columns |= {"lower": self.lower, "upper": self.upper}
+        if self.quantiles is not None and self.quantile_levels is not None:
+            columns |= dict(zip(quantile_names(self.quantile_levels), self.quantiles.T, strict=True))
         columns["reset"] = np.isin(np.arange(len(self)), self.resets)
         if self.predictions.dtype.kind == "f":
             columns["alarm"] = np.isin(np.arange(len(self)), self.alarms)

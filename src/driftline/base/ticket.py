@@ -14,7 +14,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import SparseRows
-from driftline.base import levels
+from driftline.base.levels import QUANTILES, Levels, as_level, as_levels
 from driftline.base.scale import Scale
 from driftline.errors import ModelFileError
 from driftline.storage import codec, model_file
@@ -55,7 +55,24 @@ class Ticket(_core.Ticket):
             raise ValueError("Ticket.interval: class labels have no interval")
         if self.predictions.size:
             raise ValueError("Ticket.interval: intervals need a single label per row")
-        return self.ends(levels.as_level(level, "Ticket.interval"))
+        return self.ends(as_level(level, "Ticket.interval"))
+
+    def quantiles(self, levels: Levels = QUANTILES) -> Array:
+        """Quantiles of the label, from when the row was predicted: (k,), infinite if too few labels were known."""
+        if self.labelled:
+            raise ValueError("Ticket.quantiles: class labels have no quantiles")
+        if self.predictions.size:
+            raise ValueError("Ticket.quantiles: quantiles need a single label per row")
+        return self._quantiles(as_levels(levels, "Ticket.quantiles"))
+
+    def _quantiles(self, levels: Array) -> Array:
+        if self.scale is None:
+            found: Array = self.quantiles_at(levels)
+            return found
+        if self.parts is None and isinstance(self.x, ByColumns):
+            return self.x.ticket._quantiles(levels)
+        inner: Array = self.parts[0]._quantiles(levels)
+        return inner if self.scale is True else self.scale.ends(inner)
 
     def ends(self, level: Any) -> tuple[float, float]:
         """Both ends of the interval at a level as the core takes it."""
@@ -99,14 +116,14 @@ class ByColumns:
 
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
     """Wraps a ticket, so that ``tell`` encodes its row again with the columns known by then."""
-    made = Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions)
+    made = Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions, places=ticket.places)
     made.scale = None if ticket.scale is None else True
     return made
 
 
 def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
     """A copy of the ticket with another row, and with other parts if they are given."""
-    made = Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts)
+    made = Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts, ticket.places)
     made.scale = ticket.scale
     return made
 
@@ -171,6 +188,8 @@ def copy_of(x: Any) -> Any:
 def _fields_of(ticket: Ticket) -> dict[str, Any]:
     """What files hold of a ticket; raises ValueError if they cannot."""
     fields: dict[str, Any] = {"model": ticket.model, "told": ticket.told, "numbers": _bounded(ticket.numbers)}
+    if ticket.places.size:
+        fields["places"] = ticket.places
     if ticket.predictions.size:
         fields["predictions"] = ticket.predictions
     if ticket.scale is not None:
@@ -202,12 +221,13 @@ def _made(
     label: list[Any] | None = None,
     parts: list[Ticket] | None = None,
     scale: Any = None,
+    places: Array | None = None,
     **row: Any,
 ) -> Ticket:
     """The ticket of these fields; raises ModelFileError or ValueError if they are invalid."""
     parts = None if parts is None else [_require_ticket(part) for part in parts]
     mark = codec.require_count(model, "the ticket's mark", 2**64)
-    ticket = Ticket(_row_of(**row), mark, _bounded(numbers), predictions, parts)
+    ticket = Ticket(_row_of(**row), mark, _bounded(numbers), predictions, parts, places)
     if label is not None:
         ticket.set_label(*label)
     if scale is not None:

@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.levels import as_spread
 from driftline.checks.tools import fresh, looped, names, require, require_same, require_same_state, stream, trained
 
 
@@ -108,7 +109,7 @@ def predicting_learns_nothing(learner: Learner) -> None:
     before = model.__getstate__()
     X, _ = stream(rows=9, seed=1)
     require_same(model._predict_next(X), np.array([model.predict_one(x) for x in X]), "a table and predict_one")
-    found = model._predicted(X, "predict_intervals", 0.8, apart=False)
+    found = model._predicted(X, "predict_intervals", as_spread("", 0.8), apart=False)
     ends = np.array([model.predict_interval(x, 0.8) for x in X]).T
     require_same(np.array([found.lower, found.upper]), ends, "a table and predict_interval")
     model.predict(X)

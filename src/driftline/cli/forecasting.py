@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from driftline.base.levels import as_spread
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned, unlike_spacing
@@ -184,7 +185,7 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Se
 def _forecast(trained: TrainedForecaster, X: Any, level: float, source: str) -> Columns:
     model = trained.model
     try:
-        found = model._forecast(X, level, WHERE)
+        found = model._forecast(X, as_spread(WHERE, level), WHERE)
     except ValueError as error:
         raise DataError(str(error), source=source) from error
     return {"prediction": found.predictions, "lower": found.lower, "upper": found.upper}

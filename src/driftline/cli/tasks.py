@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.levels import as_spread
 from driftline.base.run import Run
 from driftline.base.stability import concerns
 from driftline.cli.measures import Errors, WrongClasses
@@ -125,7 +126,7 @@ class Following(Task):
     def __init__(self, model: Learner, measure: Errors, delay: int, level: float | None, run_log: RunLog | None) -> None:
         super().__init__(model, measure.score(delay, level), run_log)
         self.measure = measure
-        self.follower = Follower(model, delay=delay, level=level)
+        self.follower = Follower(model, delay=delay, spread=as_spread("run", level))
 
     @property
     def learner(self) -> Learner:
@@ -202,7 +203,7 @@ class Forecasting(Task):
         block = rows.read(raw)
         assert block.y is not None
         try:
-            run = self.model._learn(block.X, block.y, self.level, "Forecaster", block.start)
+            run = self.model._learn(block.X, block.y, as_spread("Forecaster", self.level), "Forecaster", block.start)
         except REFUSED as error:
             raise refused(self.learner, block, error) from error
         assert run.lower is not None

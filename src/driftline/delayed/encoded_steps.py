@@ -15,6 +15,7 @@ from driftline._core import Outputs
 from driftline.base import encoding
 from driftline.base import ticket as tickets
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread
 from driftline.base.ticket import ByColumns
 from driftline.tables import cells, missing
 from driftline.tables.block import RowBlock
@@ -39,16 +40,16 @@ class EncodedSteps:
         block: the rows, which the learner's columns encode.
         y: their labels.
         out: where predictions go.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         where: the caller's name, for messages; None for the learner's own methods.
         start: the number of the first row, for messages.
     """
 
     def __init__(
-        self, stepper: Stepper, block: RowBlock, y: Array, out: Outputs, level: float | None, where: str | None,
+        self, stepper: Stepper, block: RowBlock, y: Array, out: Outputs, spread: Spread, where: str | None,
         start: int | None,
     ) -> None:  # fmt: skip
-        self.stepper, self.block, self.y, self.out, self.level = stepper, block, y, out, level
+        self.stepper, self.block, self.y, self.out, self.spread = stepper, block, y, out, spread
         self.where, self.start = where, start
         self.learner: Learner = stepper.learner
 
@@ -68,7 +69,7 @@ class EncodedSteps:
 
     def _singly(self, start: int, stop: int) -> int:
         rows = encoding.each(self.learner, self.block, start, stop)
-        self.stepper.singly(rows, self.y, self.out, self.level, start, stop)
+        self.stepper.singly(rows, self.y, self.out, self.spread, start, stop)
         return stop
 
     def _at_once(self, start: int, stop: int) -> int:

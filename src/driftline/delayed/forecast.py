@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from driftline.base.run import Run
 from driftline.tables.inputs import Array
 
 
@@ -18,12 +19,16 @@ class Forecast:
         predictions: (n,), the next row first.
         lower, upper: ends of the intervals, (n,); infinite at steps that have not seen enough labels yet.
         level: the level of the intervals.
+        quantiles: of the labels, (n, k), infinite at such steps too; None if not requested.
+        quantile_levels: their levels, (k,).
     """
 
     predictions: Array
     lower: Array
     upper: Array
     level: float
+    quantiles: Array | None = None
+    quantile_levels: Array | None = None
 
     def __len__(self) -> int:
         return len(self.predictions)
@@ -41,6 +46,8 @@ class ForecastRun:
         level: the level of the intervals; None if not given.
         uninformed: the number of rows before each step had learned a label, (steps,). ``mse`` and ``coverage`` leave them
             out.
+        quantiles: of the labels, (T, steps, k); None if not requested.
+        quantile_levels: their levels, (k,).
     """
 
     predictions: Array
@@ -49,6 +56,8 @@ class ForecastRun:
     upper: Array | None
     level: float | None
     uninformed: Array
+    quantiles: Array | None = None
+    quantile_levels: Array | None = None
 
     @property
     def losses(self) -> Array:
@@ -70,6 +79,16 @@ class ForecastRun:
         counted = np.isfinite(self.informed(self.errors)) & np.isfinite(self.upper - self.lower)
         return _mean(np.where(counted, inside, np.nan))
 
+    def at_step(self, step: int) -> Run:
+        """The forecasts of one step, counted from 1, as a run."""
+        parts = (self.predictions, self.errors, self.lower, self.upper, self.quantiles)
+        predictions, errors, lower, upper, quantiles = (None if part is None else part[:, step - 1] for part in parts)
+        assert predictions is not None
+        assert errors is not None
+        return Run(
+            predictions, errors, lower, upper, level=self.level, quantiles=quantiles, quantile_levels=self.quantile_levels
+        )
+
     def informed(self, values: Array) -> Array:
         """Values by row and step, with NaN where the step had not learned a label yet."""
         found: Array = np.where(np.arange(len(self))[:, None] < self.uninformed, np.nan, values)
@@ -85,16 +104,16 @@ class ForecastRun:
 
 def joined(parts: Sequence[ForecastRun]) -> ForecastRun:
     """Concatenates runs."""
-    ends = [
-        None if parts[0].lower is None else np.concatenate([getattr(part, end) for part in parts])
-        for end in ("lower", "upper")
-    ]
+    lower, upper, quantiles = (
+        None if getattr(parts[0], name) is None else np.concatenate([getattr(part, name) for part in parts])
+        for name in ("lower", "upper", "quantiles")
+    )
     uninformed = np.zeros_like(parts[0].uninformed)
     for place, part in enumerate(parts):
         before = sum(map(len, parts[:place]))
         uninformed += np.where(uninformed == before, part.uninformed, 0)
     predictions, errors = (np.concatenate([getattr(part, name) for part in parts]) for name in ("predictions", "errors"))
-    return ForecastRun(predictions, errors, ends[0], ends[1], parts[0].level, uninformed)
+    return ForecastRun(predictions, errors, lower, upper, parts[0].level, uninformed, quantiles, parts[0].quantile_levels)
 
 
 def _mean(values: Array) -> Array:

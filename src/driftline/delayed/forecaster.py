@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Guard
-from driftline.base import levels
+from driftline._core import Guard, Outputs
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Levels, Spread, arrays_of, as_spread
 from driftline.base.rules import whole
 from driftline.base.ticket import plain_row, row_of
 from driftline.delayed import given
@@ -108,48 +108,50 @@ class Forecaster(Saved):
 
         Text and times in mappings and frames are encoded as learners encode them.
         """
-        self._learn_row(x, y, None)
+        self._learn_row(x, y, NO_SPREAD)
 
-    def _learn_row(self, x: Any, y: Any, level: float | None) -> ForecastRun:
+    def _learn_row(self, x: Any, y: Any, spread: Spread) -> ForecastRun:
         """Forecasts and learns one row; an error changes nothing."""
         where = "Forecaster.learn_one"
         label = np.array([inputs.as_number(y, where, "y")])
         with self._guard.undo(self._undo, only=True):
             table = given.by_columns(x, self._cells is not None, where)
             if table is not None:
-                learn = partial(self._learn_columns, table, label, level, where, start=None)
+                learn = partial(self._learn_columns, table, label, spread, where, start=None)
             else:
                 names, row = self._row(x, where)
-                learn = partial(self._learn_rows, row[None, :], label, names, level, where, start=None)
+                learn = partial(self._learn_rows, row[None, :], label, names, spread, where, start=None)
             run = learn()
             self._undo.note(learn)
         return run
 
-    def run(self, X: Any, y: Any, level: float | None = None) -> ForecastRun:
+    def run(self, X: Any, y: Any, level: float | None = None, quantiles: Levels | None = None) -> ForecastRun:
         """Forecasts each row once from each step ahead, then learns it.
 
         Args:
             X: (T, d) array or frame, which may hold text and times; (T, 0) without features.
             y: (T,) labels.
             level: also return intervals at this level.
+            quantiles: also return quantiles of these levels, in ascending order.
         """
-        return self._learn(X, y, level, "Forecaster.run", 0)
+        where = "Forecaster.run"
+        return self._learn(X, y, as_spread(where, level, quantiles), where, 0)
 
-    def _learn(self, X: Any, y: Any, level: float | None, where: str, start: int) -> ForecastRun:
+    def _learn(self, X: Any, y: Any, spread: Spread, where: str, start: int) -> ForecastRun:
         """Forecasts and learns rows; an error changes nothing."""
         with self._guard.undo(self._undo, only=True):
             table = given.by_columns(X, self._cells is not None, where)
             if table is not None:
                 labels = inputs.as_vector(y, table.rows, where, "y")
-                run = self._learn_columns(table, labels, level, where, start)
+                run = self._learn_columns(table, labels, spread, where, start)
             else:
                 names, rows = self._table(X, where)
                 labels = inputs.as_vector(y, len(rows), where, "y")
-                run = self._learn_rows(rows, labels, names, level, where, start)
+                run = self._learn_rows(rows, labels, names, spread, where, start)
             self._undo.forget()
         return run
 
-    def _learn_columns(self, table: RowBlock, y: Array, level: float | None, where: str, start: int | None) -> ForecastRun:
+    def _learn_columns(self, table: RowBlock, y: Array, spread: Spread, where: str, start: int | None) -> ForecastRun:
         """Learns rows by columns, which the model of each step encodes."""
         if self._rows and self._names is None:
             raise ValueError(given.other_names(where, None, table.names or []))
@@ -161,12 +163,12 @@ class Forecaster(Saved):
         given.refuse(self._learner, table, y, where, start)
         rows = given.Rows(cells, table, names, known, where)
         self._cells, self._known_columns = cells, known
-        run = self._steps_over(rows, y, level, where, start)
+        run = self._steps_over(rows, y, spread, where, start)
         self._names, self._cells = names, rows.last(self._steps)
         return run
 
     def _learn_rows(
-        self, rows: Array, y: Array, names: list[Name] | None, level: float | None, where: str, start: int | None
+        self, rows: Array, y: Array, names: list[Name] | None, spread: Spread, where: str, start: int | None
     ) -> ForecastRun:
         """Learns rows of numbers."""
         self._known.check(rows.shape[1], names, where)
@@ -178,50 +180,55 @@ class Forecaster(Saved):
         self._learner._check_labels(y, where, start)
         past = self._past if self._rows else np.empty((0, rows.shape[1]))
         everything = np.concatenate([past, np.where(np.abs(rows) <= door.largest, rows, np.nan)])
-        run = self._steps_over(Numbers(self._known, everything, len(past), names, where), y, level, where, start)
+        run = self._steps_over(Numbers(self._known, everything, len(past), names, where), y, spread, where, start)
         self._names, self._past = names, everything[-self._steps :].copy()
         return run
 
     def _steps_over(
-        self, rows: Numbers | given.Rows, y: Array, level: float | None, where: str, start: int | None
+        self, rows: Numbers | given.Rows, y: Array, spread: Spread, where: str, start: int | None
     ) -> ForecastRun:
         """Forecasts and learns rows at every step."""
-        if level is not None:
-            levels.as_level(level, where)
         count = len(y)
 
-        def step(number: int) -> tuple[Array, Array, int]:
+        def step(number: int) -> tuple[Outputs, int]:
             stepper, seen = self._steppers[number], rows.seen(number + 1)
             begin = min(max(0, number + 1 - self._rows), count) if rows.leaves_out else 0  # rows without an origin
-            said, ends, informed = np.full(count, np.nan), np.full((2, count), np.nan), count
+            out, informed = spread.outputs(np.empty(count)), count
             if begin < count:
                 informed = begin + _first_informed(stepper, seen[begin:], y[begin:])
-                out = stepper.table(
-                    rows.table(seen[begin:]), y[begin:], where, level=level, start=None if start is None else start + begin
+                found = stepper.table(
+                    rows.table(seen[begin:]), y[begin:], where, spread=spread, start=None if start is None else start + begin
                 )
-                said[begin:] = out.predictions
-                if out.lower is not None:
-                    ends[:, begin:] = out.lower, out.upper
-            early = slice(0, max(0, number - self._rows))  # rows that were due before the stream began
-            said[early], ends[:, early] = np.nan, np.nan
-            return said, ends, informed
+                for whole, part in zip(arrays_of(out), arrays_of(found), strict=True):
+                    whole[begin:] = part
+            early = max(begin, number - self._rows)  # rows without an origin, or that were due before the stream began
+            for whole in arrays_of(out):
+                whole[:early] = np.nan
+            return out, informed
 
         numbers = range(self._steps)
         results = in_parallel(step, self._steps) if count > 1 else [step(number) for number in numbers]
         self._rows += count
         self._ready = [None] * self._steps
-        predictions = np.column_stack([said for said, *_ in results])
-        lower, upper = (np.column_stack([ends[end] for _, ends, *_ in results]) for end in (0, 1))
-        uninformed = np.minimum([informed for *_, informed in results], count)
+        outs = [out for out, _ in results]
+        predictions = np.column_stack([out.predictions for out in outs])
+        uninformed = np.minimum([informed for _, informed in results], count)
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
-        if level is None:
-            return ForecastRun(predictions, errors, None, None, None, uninformed)
-        return ForecastRun(predictions, errors, lower, upper, level, uninformed)
+        return ForecastRun(
+            predictions,
+            errors,
+            None if spread.level is None else np.column_stack([out.lower for out in outs]),
+            None if spread.level is None else np.column_stack([out.upper for out in outs]),
+            spread.level,
+            uninformed,
+            None if spread.quantiles is None else np.stack([out.quantiles for out in outs], axis=1),
+            spread.quantiles,
+        )
 
     # Forecasting.
 
-    def forecast(self, X_next: Any, level: float = 0.9) -> Forecast:
+    def forecast(self, X_next: Any, level: float = 0.9, quantiles: Levels | None = None) -> Forecast:
         """Forecasts the next rows, at most as many as there are steps. Learns nothing.
 
         Args:
@@ -229,25 +236,29 @@ class Forecaster(Saved):
                 be missing or hold anything: their values in the last row are used. If no feature is known ahead, the number
                 of rows is enough.
             level: the level of the intervals.
+            quantiles: also return quantiles of these levels, in ascending order.
         """
-        return self._forecast(X_next, level, "Forecaster.forecast")
+        where = "Forecaster.forecast"
+        return self._forecast(X_next, as_spread(where, level, quantiles), where)
 
-    def _forecast(self, X_next: Any, level: float, where: str) -> Forecast:
+    def _forecast(self, X_next: Any, spread: Spread, where: str) -> Forecast:
         with self._guard.claim(only=True):
-            return self._forecast_rows(self._next_rows(X_next, where), level, where)
+            return self._forecast_rows(self._next_rows(X_next, where), spread, where)
 
-    def _forecast_rows(self, rows: Any, level: float, where: str) -> Forecast:
-        place = levels.as_level(level, where)
+    def _forecast_rows(self, rows: Any, spread: Spread, where: str) -> Forecast:
+        assert spread.level is not None
         if len(rows) > self._steps:
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
 
-        def step(number: int) -> tuple[float, float, float]:
+        def step(number: int) -> list[float]:
             row = rows[number]
             ticket = self._current(number, where).ask(row if len(row) else {}, number)
-            return (ticket.prediction, *ticket.ends(place))
+            return [ticket.prediction, *spread.of_ticket(ticket)]
 
-        predictions, lower, upper = np.array(in_parallel(step, len(rows))).reshape(-1, 3).T
-        return Forecast(predictions, lower, upper, float(level))
+        found = np.array(in_parallel(step, len(rows))).reshape(len(rows), 1 + spread.width)
+        out = spread.outputs(found[:, 0])
+        spread.write(out, slice(None), found[:, 1:])
+        return Forecast(out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles)
 
     def _current(self, number: int, where: str) -> Learner:
         """The model for a step after learning all known labels."""

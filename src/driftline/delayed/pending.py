@@ -11,8 +11,9 @@ from typing import Any, Self
 import numpy as np
 
 from driftline._core import Guard, SparseRows
-from driftline.base import levels, replay
+from driftline.base import replay
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_spread, of_levels
 from driftline.base.rules import COUNT
 from driftline.base.ticket import ByColumns, Ticket, mark_of
 from driftline.ensembles.labels import as_label
@@ -20,6 +21,7 @@ from driftline.errors import ModelFileError
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables.columns import Filled
+from driftline.tables.inputs import Array
 
 Id = str | int
 
@@ -92,17 +94,22 @@ class Pending(Saved):
 
     def predict_interval(self, id: Id, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Both ends of the interval around the prediction; the row waits for its label as after :meth:`predict_one`."""
-        return self._ask(id, x, "predict_interval", level).interval(level)
+        return self._ask(id, x, "predict_interval", as_spread("Pending.predict_interval", level)).interval(level)
 
-    def _ask(self, id: Id, x: Any, verb: str, level: float | None = None) -> Ticket:
+    def predict_quantiles(self, id: Id, x: Any, levels: Levels = QUANTILES) -> Array:
+        """Quantiles of the label, (k,); the row waits for its label as after :meth:`predict_one`."""
+        spread = of_levels(levels, "Pending.predict_quantiles")
+        return self._ask(id, x, "predict_quantiles", spread).quantiles(levels)
+
+    def _ask(self, id: Id, x: Any, verb: str, spread: Spread = NO_SPREAD) -> Ticket:
         where, id = f"Pending.{verb}", _plain(id, f"Pending.{verb}")
-        if level is not None:
-            levels.as_level(level, where)
         with self._guard.change(only=True):
             self._refuse_settled(id, where)
             ticket = self._learner.ask(x)
-            if level is not None:
-                ticket.interval(level)  # raises if there is none
+            if spread.level is not None:
+                ticket.interval(spread.level)  # raises if there is none
+            if spread.quantiles is not None:
+                ticket.quantiles(spread.quantiles)
             known = self._tickets.get(id)
             if known is not None:
                 _refuse_other_row(known.x, ticket.x, id, where, self._learner.dtype == "float32")

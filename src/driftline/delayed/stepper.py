@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from driftline._core import LateRows, Outputs, Status, heed_interrupt
-from driftline.base import encoding, levels
+from driftline.base import encoding
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Spread, arrays_of
 from driftline.base.ticket import ByColumns, Ticket
 from driftline.delayed.encoded_steps import EncodedSteps, is_lost
 from driftline.errors import ModelFileError
@@ -46,29 +47,28 @@ class Stepper:
         self.at = self.told = 0
 
     def rows(
-        self, rows: Iterable[Any], labels: Iterable[Any], level: float | None = None, first: int = 0
-    ) -> tuple[list[Any], list[tuple[float, float]]]:
-        """Takes rows one by one; returns the predictions, and the ends of the intervals at a level.
+        self, rows: Iterable[Any], labels: Iterable[Any], spread: Spread = NO_SPREAD, first: int = 0
+    ) -> tuple[list[Any], list[list[float]]]:
+        """Takes rows one by one; returns the predictions, and the ends of intervals and quantiles as far as they are wanted.
 
         Args:
             rows: rows of any kind.
             labels: their labels.
-            level: coverage of the intervals; None for no intervals.
+            spread: the intervals and quantiles.
             first: the number of the first row in this call, for ``at``.
         """
         predictions: list[Any] = []
-        ends: list[tuple[float, float]] = []
+        spreads: list[list[float]] = []
         for self.at, (x, label) in enumerate(zip(rows, labels, strict=True), first):
             ticket = self.learner.ask(x, self.delay)
             predictions.append(ticket.prediction)
-            if level is not None:
-                ends.append(ticket.interval(level))
+            spreads.append(spread.of_ticket(ticket))
             self.waiting.append((ticket, label))
             if len(self.waiting) > self.delay:
                 self.at -= self.delay
                 self._tell_oldest()
             heed_interrupt()
-        return predictions, ends
+        return predictions, spreads
 
     def _tell_oldest(self) -> None:
         ticket, label = self.waiting[0]
@@ -81,7 +81,7 @@ class Stepper:
         y: Array,
         where: str | None = None,
         *,
-        level: float | None = None,
+        spread: Spread = NO_SPREAD,
         start: int | None = 0,
     ) -> Outputs:
         """Takes the rows of a table: natively if the learner can, otherwise one by one.
@@ -90,21 +90,19 @@ class Stepper:
             x: (rows, features) numbers, or a block of rows of any kind.
             y: the rows' labels; NaN for labels that never come, if the learner skips missing values.
             where: the caller's name, for messages; None for the learner's own methods.
-            level: coverage of the intervals; None for no intervals.
+            spread: the intervals and quantiles.
             start: the number of the first row, for messages.
         """
         encodes, count = isinstance(x, RowBlock) and self.learner._traits.encodes, len(x)
         rows = self.learner._as_block(x, where or "Stepper") if encodes else x
-        lower, upper = (None, None) if level is None else np.empty((2, count))
-        place = None if level is None else levels.as_level(level, where or "Stepper")
-        out, new = Outputs(np.empty(count), lower=lower, upper=upper, level=place), self.learner._core is None
+        out, new = spread.outputs(np.empty(count)), self.learner._core is None
         try:
             if isinstance(rows, RowBlock) and rows.encoded:
-                EncodedSteps(self, rows, y, out, level, where, start).run()
+                EncodedSteps(self, rows, y, out, spread, where, start).run()
             elif isinstance(x, RowBlock) and not encodes:
-                self.singly(_by_name(self.learner, x, 0, count), y, out, level, 0, count)
+                self.singly(_by_name(self.learner, x, 0, count), y, out, spread, 0, count)
             else:
-                self._numbers(x, rows, y, out, level, where, start)
+                self._numbers(x, rows, y, out, spread, where, start)
         except BaseException:
             if new and not self.learner.n_seen_:
                 self.learner._forget()  # its next row may have other features
@@ -123,7 +121,7 @@ class Stepper:
             self._tell_oldest()
 
     def _numbers(
-        self, x: Any, block: Any, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None
+        self, x: Any, block: Any, y: Array, out: Outputs, spread: Spread, where: str | None, start: int | None
     ) -> None:
         """Takes rows of numbers, natively as soon as the learner can."""
         named = isinstance(block, RowBlock)
@@ -139,29 +137,27 @@ class Stepper:
             by_name = named and self.learner._core is None
             if by_name:
                 rows = _by_name(self.learner, x, done, stop)
-            self.singly(rows, y, out, level, done, stop)
+            self.singly(rows, y, out, spread, done, stop)
             done = stop
             if by_name and done < count and self.learner._core is not None:  # it may lack features that these rows have
-                self._rest(x, y, out, level, where, start, done)
+                self._rest(x, y, out, spread, where, start, done)
                 return
 
     def _rest(
-        self, x: RowBlock, y: Array, out: Outputs, level: float | None, where: str | None, start: int | None, done: int
+        self, x: RowBlock, y: Array, out: Outputs, spread: Spread, where: str | None, start: int | None, done: int
     ) -> None:
         """Takes the rows from ``done`` on as another table."""
         try:
-            rest = self.table(x[done:], y[done:], where, level=level, start=None if start is None else start + done)
+            rest = self.table(x[done:], y[done:], where, spread=spread, start=None if start is None else start + done)
         finally:
             self.at += done
-        out.predictions[done:] = rest.predictions
-        if out.lower is not None and out.upper is not None:
-            out.lower[done:], out.upper[done:] = rest.lower, rest.upper
+        for whole, part in zip(arrays_of(out), arrays_of(rest), strict=True):
+            whole[done:] = part
 
-    def singly(self, rows: Iterable[Any], y: Array, out: Outputs, level: float | None, start: int, stop: int) -> None:
+    def singly(self, rows: Iterable[Any], y: Array, out: Outputs, spread: Spread, start: int, stop: int) -> None:
         """Takes some rows of a table one by one."""
-        out.predictions[start:stop], ends = self.rows(rows, y[start:stop].tolist(), level, start)
-        if out.lower is not None and out.upper is not None:
-            out.lower[start:stop], out.upper[start:stop] = np.reshape(ends, (-1, 2)).T
+        out.predictions[start:stop], spreads = self.rows(rows, y[start:stop].tolist(), spread, start)
+        spread.write(out, slice(start, stop), spreads)
 
     def _take_natively(
         self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int

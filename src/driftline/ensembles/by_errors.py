@@ -9,6 +9,7 @@ import numpy as np
 
 from driftline._core import Level, Outputs, Ticket
 from driftline.base.composite import Composite, core_of, exclusive
+from driftline.base.levels import Spread
 from driftline.base.ticket import copy_of
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
@@ -57,6 +58,15 @@ class ByErrors(Composite):
         """Predictions within the limits."""
         return np.clip(predictions, self.limits.low, self.limits.high)
 
+    @exclusive
+    def predict_quantiles(self, x: Any, levels: Array) -> Array | None:
+        """Quantiles of the label, or None if Python must read the row."""
+        prediction = self.predict(x)
+        if prediction is None:
+            return None
+        found: Array = self.held(prediction + core_of(self.above[0]).predict_quantiles(np.zeros(1), levels))
+        return found
+
     def asked(
         self, x: Any, prediction: float, parts: Sequence[Ticket], delay: int | None, kind: type[Any], *more: Ticket
     ) -> Any:
@@ -64,18 +74,16 @@ class ByErrors(Composite):
         errors = self.marked(self.above[0]).ask(np.zeros(1), delay, kind)
         numbers = errors.numbers
         numbers[0], numbers[3:5] = self.limits.hold(prediction), (self.limits.low, self.limits.high)
-        return kind(copy_of(x), self.mark, numbers, None, [*parts, errors, *more])
+        return kind(copy_of(x), self.mark, numbers, None, [*parts, errors, *more], errors.places)
 
     def _note_errors(self, y: Array | None, weight: Array | None, learned: Array, out: Outputs) -> None:
         """Records the errors of the learned rows, if there are labels, and writes the intervals."""
         errors = core_of(self.above[0])
         out.predictions[:] = self.held(out.predictions)
-        if y is None:
-            lower, upper = errors.predict_interval(np.zeros(1), out.level) if out.lower is not None else (None, None)
-        else:
-            lower, upper = (None, None) if out.lower is None else np.empty((2, len(y)))
-            own = Outputs(np.empty(len(y)), lower=lower, upper=upper, level=None if out.lower is None else out.level)
-            missed = np.where(learned, y - out.predictions, np.nan)
-            errors.run(np.zeros((len(y), 1)), np.ascontiguousarray(clipped(missed)), weight, True, own, 0)
+        own = Spread.of(out).outputs(np.empty(1 if y is None else len(y)))
+        missed = None if y is None else np.ascontiguousarray(clipped(np.where(learned, y - out.predictions, np.nan)))
+        errors.run(np.zeros((len(own.predictions), 1)), missed, weight if missed is not None else None, True, own, 0)
         if out.lower is not None:
-            out.lower[:], out.upper[:] = self.held(out.predictions + lower), self.held(out.predictions + upper)
+            out.lower[:], out.upper[:] = self.held(out.predictions + own.lower), self.held(out.predictions + own.upper)
+        if out.quantiles is not None:
+            out.quantiles[:] = self.held(out.predictions[:, None] + own.quantiles)

@@ -12,6 +12,7 @@ from driftline.base import encoding, params, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.run import Run
@@ -158,10 +159,11 @@ class Classifier(MetaLearner):
         super().tell(ticket, float(len(labels) if code is None else code), sample_weight=sample_weight)
 
     def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, level: float | None = None
+        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, spread: Spread = NO_SPREAD
     ) -> Run:
-        if level is not None:
-            raise ValueError(f"{where}: class labels have no interval; predict_proba_one gives probabilities")
+        if spread:
+            what = "interval" if spread.place else "quantiles"
+            raise ValueError(f"{where}: class labels have no {what}; predict_proba_one gives probabilities")
         if weights_every is not None:
             raise ValueError(f"{where}: weights_every needs a regressor")
         block = self._as_block(X, where)
@@ -221,6 +223,10 @@ class Classifier(MetaLearner):
     def predict_intervals(self, X: Any, level: float = 0.9) -> tuple[Array, Array]:
         """Labels have none."""
         raise ValueError(f"{type(self).__name__}.predict_intervals: class labels have no interval; see predict_proba")
+
+    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES) -> Array:
+        """Labels have none."""
+        raise ValueError(f"{type(self).__name__}.predict_quantiles: class labels have no quantiles; see predict_proba_one")
 
     def decision_one(self, x: Any) -> Any:
         """The decision value: positive for the second of two ``classes_``; with more classes, a mapping label -> number."""

@@ -199,6 +199,12 @@ class _Network(Composite):
         predicted = self._ask(x)
         return None if predicted is None else core_of(self.above[0]).predict_interval(predicted, level)
 
+    @exclusive
+    def predict_quantiles(self, x: Any, levels: Array) -> Array | None:
+        """Quantiles of the label, or None if Python must read the row."""
+        predicted = self._ask(x)
+        return None if predicted is None else core_of(self.above[0]).predict_quantiles(predicted, levels)
+
     @property
     def plan(self) -> list[int]:
         """The order in which members and top learn a row, by index; empty if learning takes an undo.
@@ -269,6 +275,8 @@ class _Network(Composite):
             lower=out.lower,
             upper=out.upper,
             level=out.level,
+            quantiles=out.quantiles,
+            quantile_levels=out.quantile_levels,
             resets=out.resets,
             weights=mixed,
             every=every,

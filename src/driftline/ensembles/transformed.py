@@ -218,6 +218,13 @@ class _Transformed(ByErrors):
         ends = core_of(self.members[0]).predict_interval(x, level)
         return None if ends is None else tuple(self._ends(ends).tolist())
 
+    @exclusive
+    def predict_quantiles(self, x: Any, levels: Array) -> Array | None:
+        """Quantiles of the label, or None if Python must read the row."""
+        quantiles = core_of(self.members[0]).predict_quantiles(x, levels)
+        found: Array | None = None if quantiles is None else self._ends(quantiles)
+        return found
+
     def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The learner comes first, because nothing after it can fail."""
         z = self._label(y, weight)
@@ -272,6 +279,7 @@ class _Transformed(ByErrors):
         z = None if y is None else self._transformed(y)
         own = Outputs(
             np.empty(len(batch)), lower=out.lower, upper=out.upper, level=out.level,
+            quantiles=out.quantiles, quantile_levels=out.quantile_levels,
             resets=out.resets, weights=out.weights, memory=out.memory, every=out.every, apart=out.apart,
         )  # fmt: skip
         skipped = member._replay_block(Batch(batch.x, z, batch.weight, batch.where, batch.start, batch.names), own)
@@ -291,6 +299,8 @@ class _Transformed(ByErrors):
         self._note_errors(y, batch.weight, learned, Outputs(out.predictions))
         if out.lower is not None:
             out.lower[:], out.upper[:] = self._ends(out.lower), self._ends(out.upper)
+        if out.quantiles is not None:
+            out.quantiles[:] = self._ends(out.quantiles)
         return skipped
 
     def _in_turn(self, predicted: Array, errors: Array, ends: Array) -> Array:

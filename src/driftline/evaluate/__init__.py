@@ -5,11 +5,11 @@ from driftline.evaluate.adapters import Mapped, PartialFit
 from driftline.evaluate.cases import subsets
 from driftline.evaluate.compare import compare
 from driftline.evaluate.comparison import MARKS, Comparison, WinTieLoss, spread_text
-from driftline.evaluate.metrics import MAE, MSE, R2, RMSE, Accuracy, Coverage, IntervalScore, Mean, Metric, Width
+from driftline.evaluate.metrics import CRPS, MAE, MSE, R2, RMSE, Accuracy, Coverage, IntervalScore, Mean, Metric, Width
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.score import coverage_by, interval_score, score
+from driftline.evaluate.score import coverage_by, crps, interval_score, pinball, score
 from driftline.evaluate.scores import Curve
 from driftline.evaluate.statistics import (
     PairedTest,
@@ -24,6 +24,7 @@ from driftline.evaluate.tables import Cell, Table, finite
 from driftline.evaluate.workers import run_jobs
 
 __all__ = [
+    "CRPS",
     "MAE",
     "MARKS",
     "MSE",
@@ -49,10 +50,12 @@ __all__ = [
     "compare",
     "coverage_by",
     "critical_difference",
+    "crps",
     "finite",
     "friedman",
     "interval_score",
     "paired_t_test",
+    "pinball",
     "plots",
     "prequential",
     "robustness",

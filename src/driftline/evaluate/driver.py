@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.levels import as_spread
 from driftline.base.model import as_objects
+from driftline.base.run import Run
 from driftline.delayed import Forecaster, Pending
 from driftline.delayed.stepper import Stepper
 from driftline.evaluate.adapters import Mapped, Ticketed, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
@@ -24,7 +26,7 @@ from driftline.tables.inputs import Array
 class Taken(NamedTuple):
     """The predictions for the rows of a block, which rows lack a feature, and how many came before any label was known."""
 
-    predicted: Predicted
+    predicted: Predicted | Run
     lost: Callable[[], Array]
     early: int = 0
 
@@ -88,7 +90,7 @@ class LearnerDriver(Driver):
         if level is not None and not hasattr(learner, "predict_interval"):
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_interval: coverage and width need it")
         super().__init__(TrueOrFalse(learner) if takes_only_booleans(learner) else learner, level, where)
-        self.delay = delay
+        self.delay, self.spread = delay, as_spread(where, level)
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
         asks = isinstance(learner, Learner)
@@ -115,13 +117,13 @@ class LearnerDriver(Driver):
         table = learner._as_block(block.X, self.where)
         learner._check_block(table, self.where)
         labels = inputs.as_vector(block.y, len(block), self.where, "y")
-        out = self.stepper.table(table, labels, self.where, level=self.level, start=block.start)
+        out = self.stepper.table(table, labels, self.where, spread=self.spread, start=block.start)
         return Predicted(out.predictions, out.lower, out.upper)
 
     def _loop(self, block: Block) -> Predicted:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        predicted, ends = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.level)
+        predicted, ends = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.spread)
         return Predicted(self._read(predicted), *np.array(ends, dtype=np.float64).T)
 
     def finish(self) -> None:

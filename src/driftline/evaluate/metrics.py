@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from driftline.base.levels import as_levels
 from driftline.base.rules import PROBABILITY, Rule, number
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES
 from driftline.tables.inputs import Array
@@ -23,6 +24,7 @@ class ScoredRows:
         y: labels.
         prediction: predictions, made before the label was seen.
         lower, upper: ends of the predicted intervals, if there are any.
+        quantiles: predicted quantiles, a column for each level, if there are any.
         classes: whether predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
         baselines: predictions of simple baselines, by name.
@@ -32,6 +34,7 @@ class ScoredRows:
     prediction: Array
     lower: Array | None = None
     upper: Array | None = None
+    quantiles: Array | None = None
     classes: bool = False
     origin: float = 0.0
     baselines: Mapping[str, Array] = field(default_factory=dict)
@@ -284,6 +287,42 @@ class IntervalScore(Metric):
 
     def __repr__(self) -> str:
         return f"IntervalScore({self.level:g})"
+
+
+def pinball_losses(quantiles: Array, levels: Array, y: Array) -> Array:
+    """The pinball losses of quantiles, a column for each level :cite:`gneiting2007`."""
+    errors = y[:, None] - quantiles
+    losses: Array = np.maximum(levels * errors, (levels - 1.0) * errors)
+    return losses
+
+
+class CRPS(Metric):
+    """The mean of :func:`driftline.evaluate.crps` over the rows whose quantiles are all finite; lower is better.
+
+    Args:
+        levels: the levels of the quantiles.
+    """
+
+    name, title = "crps", "mean CRPS of the quantiles"
+
+    def __init__(self, levels: Iterable[float]) -> None:
+        self.levels = as_levels(levels, "CRPS")
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """Scores, with 0 for a row without finite quantiles; and 1 for a row with them."""
+        if rows.quantiles is None:
+            raise ValueError("crps needs quantiles: a run with quantiles=...")
+        finite: Array = np.asarray(np.isfinite(rows.quantiles).all(axis=1))
+        quantiles = np.where(finite[:, None], rows.quantiles, 0.0)
+        loss: Array = 2.0 * pinball_losses(quantiles, self.levels, rows.y).mean(axis=1)
+        return {"crps": np.where(finite, loss, 0.0), "finite quantiles": finite.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The mean over the rows with finite quantiles."""
+        return sums["crps"] / sums["finite quantiles"]
+
+    def __repr__(self) -> str:
+        return f"CRPS({self.levels.tolist()})"
 
 
 class Mean(Metric):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.levels import as_levels
 from driftline.base.rules import PROBABILITY
 from driftline.base.run import Run
-from driftline.evaluate.metrics import Coverage, IntervalScore, Width, as_metrics, interval_loss
+from driftline.evaluate.metrics import Coverage, IntervalScore, Width, as_metrics, interval_loss, pinball_losses
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scores import Predicted, Score, Settings
@@ -81,6 +82,53 @@ def interval_score(lower: Any, upper: Any, y: Any, level: float) -> Array:
     labels = inputs.as_vector(y, len(y), where, "y")
     low, high = (_one_a_label(end, labels, where, what) for end, what in ((lower, "lower ends"), (upper, "upper ends")))
     return interval_loss(low, high, labels, level)
+
+
+def pinball(quantiles: Any, levels: Any, y: Any) -> Array:
+    """The pinball loss of each quantile, (T, k): its mean is lowest for the true quantile :cite:`gneiting2007`.
+
+    It is level times the distance of a label above the quantile, and 1 - level times that of a label below.
+
+    Args:
+        quantiles: (T, k) quantiles.
+        levels: their levels, (k,), in ascending order.
+        y: (T,) labels.
+
+    >>> pinball([[1.0, 2.0]], [0.1, 0.5], [3.0]).round(6).tolist()
+    [[0.2, 0.5]]
+    """
+    return _pinball(quantiles, levels, y, "pinball")
+
+
+def crps(quantiles: Any, levels: Any, y: Any) -> Array:
+    """The continuous ranked probability score of each row from quantiles, (T,); lower is better :cite:`gneiting2007`.
+
+    It is twice the mean :func:`pinball` loss, which approximates the score of the whole distribution if the levels are
+    spaced evenly, such as 0.05, 0.1, …, 0.95. Its unit is that of the labels: for a distribution at one point it is the
+    absolute error.
+
+    Args:
+        quantiles: (T, k) quantiles.
+        levels: their levels, (k,), in ascending order.
+        y: (T,) labels.
+
+    >>> crps([[2.0, 2.0, 2.0]], [0.25, 0.5, 0.75], [3.0]).tolist()
+    [1.0]
+    """
+    losses: Array = 2.0 * _pinball(quantiles, levels, y, "crps").mean(axis=1)
+    return losses
+
+
+def _pinball(quantiles: Any, levels: Any, y: Any, where: str) -> Array:
+    wanted = as_levels(levels, where)
+    labels = inputs.as_vector(y, len(y), where, "y")
+    values = inputs.as_numbers(inputs.as_array(quantiles, where, "quantiles"), where, "quantiles")
+    if values.shape != (len(labels), len(wanted)):
+        raise ValueError(
+            f"{where}: quantiles must have a row for each of {len(labels)} labels and a column for each of {len(wanted)} "
+            f"levels, got {values.shape}"
+        )
+    return pinball_losses(values, wanted, labels)
 
 
 def coverage_by(run: Run, y: Any, groups: Any) -> dict[str, Array]:

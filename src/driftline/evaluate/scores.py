@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline._core import Outputs
 from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
 from driftline.evaluate.metrics import Metric, OfBaseline, ScoredRows, columns_of
@@ -65,11 +66,12 @@ class Measured:
 
 
 class Predicted(NamedTuple):
-    """Predictions of some rows, and the ends of their intervals, as a :class:`driftline.Run` has them too."""
+    """Predictions, ends of intervals and quantiles of some rows, as a :class:`driftline.Run` has them too."""
 
     predictions: Array
     lower: Array | None = None
     upper: Array | None = None
+    quantiles: Array | None = None
 
 
 def every_row() -> bool:
@@ -165,7 +167,7 @@ class Score:
 
     def add(
         self,
-        outputs: Predicted | Run,
+        outputs: Predicted | Run | Outputs,
         labels: Array,
         *,
         lost: Callable[[], Array | bool] | None = every_row,
@@ -176,7 +178,7 @@ class Score:
         """Scores rows.
 
         Args:
-            outputs: predictions and intervals, made before the labels were seen.
+            outputs: predictions, intervals and quantiles, made before the labels were seen.
             labels: the labels.
             lost: finds which rows lack a feature, if predictions are missing; None if no row does.
             early: the number of rows, from the first, that were predicted before any label was known; they are not scored.
@@ -205,10 +207,10 @@ class Score:
             for start in range(0, len(y), FLUSH):
                 piece = slice(start, start + FLUSH)
                 own = None if good is None else good[piece]
-                low, high = (None if side is None else side[piece] for side in (lower, upper))
+                low, high, quantiles = (None if side is None else side[piece] for side in (lower, upper, outputs.quantiles))
                 said = {name: values[piece] for name, values in predicted.items()}
                 origin = self._about(y[piece], own)
-                rows = ScoredRows(y[piece], prediction[piece], low, high, self.classes, origin, said)
+                rows = ScoredRows(y[piece], prediction[piece], low, high, quantiles, self.classes, origin, said)
                 self._score(rows, own, None if groups is None else groups[piece])
 
     def _with_baselines(self, predicted: Mapping[str, Array], good: Array | None) -> Array:

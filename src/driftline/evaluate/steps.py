@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.levels import as_spread
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
 from driftline.evaluate.driver import Driver, Taken
 from driftline.evaluate.metrics import Metric, OfBaseline
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.block import RowBlock
@@ -38,10 +39,12 @@ class StepDriver(Driver):
 
     def _take(self, block: Block) -> list[Taken]:
         y = inputs.as_vector(block.y, len(block), self.where, "y")
-        run: ForecastRun = self.learner._learn(self._rows(block), y, self.level, self.where, block.start)
+        run: ForecastRun = self.learner._learn(
+            self._rows(block), y, as_spread(self.where, self.level), self.where, block.start
+        )
         before, self._lost = self._lost, np.append(self._lost, block.lost())[-self.learner.steps :]
         return [
-            Taken(_at_step(run, step), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
+            Taken(run.at_step(step + 1), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
             for step in range(self.learner.steps)
         ]
 
@@ -65,12 +68,6 @@ def _lost(block: Block, before: Array, step: int) -> Array:
     first = len(before) - step
     lost: Array = missing | np.append(before, missing)[first : first + len(block)]
     return lost
-
-
-def _at_step(run: ForecastRun, step: int) -> Predicted:
-    """The forecasts at one step, from 0."""
-    ends = [None if side is None else side[:, step] for side in (run.lower, run.upper)]
-    return Predicted(run.predictions[:, step], *ends)
 
 
 def by_step(scores: Sequence[Score]) -> dict[str, Array]:

@@ -274,6 +274,12 @@ class _Pipeline(Composite):
         row = self._look(x, delay=self.delay)
         return None if row is None else core_of(self.members[0]).predict_interval(row, level)
 
+    @exclusive
+    def predict_quantiles(self, x: Any, levels: Array) -> Array | None:
+        """Quantiles of the label, or None if Python must read the row."""
+        row = self._look(x, delay=self.delay)
+        return None if row is None else core_of(self.members[0]).predict_quantiles(row, levels)
+
     def learn_row(self, x: Any, y: Any, weight: Any) -> Status:
         """The learner goes first: nothing after it can fail."""
         row = self._look(x, unknown_allowed=False)

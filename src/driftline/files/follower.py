@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Outputs
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Levels, Spread, arrays_of, as_spread
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed.stepper import Stepper
@@ -33,11 +35,11 @@ class Follower:
     Args:
         model: the learner.
         delay: how many rows late labels arrive: row t is predicted after rows up to t - delay - 1 were learned.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
     """
 
-    def __init__(self, model: Learner, *, delay: int = 0, level: float | None = None) -> None:
-        self.model, self.delay, self.level = model, delay, level
+    def __init__(self, model: Learner, *, delay: int = 0, spread: Spread = NO_SPREAD) -> None:
+        self.model, self.delay, self.spread = model, delay, spread
         self.classes = model._estimator_type == "classifier"
         self.stepper = Stepper(model, delay)
 
@@ -50,18 +52,20 @@ class Follower:
             raise ValueError("Follower: the block has no labels")
         if not self.delay:
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
-                return self.model.run(block.X, block.y, level=self.level, weights_every=weights_every)
+                spread = self.spread
+                return self.model.run(
+                    block.X, block.y, level=spread.level, quantiles=spread.quantiles, weights_every=weights_every
+                )
             weights_every = None
         every, skipped = weights_every or len(block), self.model.n_skipped_
-        parts, snapshots = [], []
+        out = self.spread.outputs(np.empty(len(block), dtype=object if self.classes else np.float64))
+        snapshots = []
         for begin in range(0, len(block), every):
             end = min(begin + every, len(block))
-            parts.append(self._take(block, begin, end))
+            self._take(block, begin, end, out)
             if end - begin == weights_every and self.model._core is not None:
                 snapshots.append((self.model._weights, self.model._memory(), [*self.model._shares().values()]))
-        predicted, lower, upper = (None if each[0] is None else np.concatenate(each) for each in zip(*parts, strict=True))
-        assert predicted is not None
-        run = _run(block.y, predicted, lower, upper, skipped=self.model.n_skipped_ - skipped)
+        run = _run(block.y, out, self.model.n_skipped_ - skipped)
         whole = len({len(weights) for weights, *_ in snapshots}) == 1 and len(snapshots) == len(block) // every
         return self._with_snapshots(run, snapshots, every) if whole else run
 
@@ -76,19 +80,20 @@ class Follower:
             weights_every=every,
         )
 
-    def _take(self, block: Block, begin: int, end: int) -> tuple[Array, Array | None, Array | None]:
-        """Takes rows at once if labels are late, otherwise singly; returns the predictions and the ends of the intervals."""
+    def _take(self, block: Block, begin: int, end: int, out: Outputs) -> None:
+        """Takes rows at once if labels are late, otherwise singly."""
         y: Any = None if block.y is None else block.y[begin:end]
         try:
             if self.delay and not self.classes:
-                out = self.stepper.table(block.X[begin:end], y, level=self.level, start=None)
-                return out.predictions, out.lower, out.upper
-            predicted, ends = self.stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.level)
+                found = self.stepper.table(block.X[begin:end], y, spread=self.spread, start=None)
+                for whole, part in zip(arrays_of(out), arrays_of(found), strict=True):
+                    whole[begin:end] = part
+                return
+            predicted, spreads = self.stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.spread)
         except REFUSED as error:
             raise self._refused(block, begin + self.stepper.at, error) from error
-        answers = as_objects(predicted) if self.classes else np.array(predicted, dtype=np.float64)
-        lower, upper = (None, None) if self.level is None else np.array(ends, dtype=np.float64).reshape(-1, 2).T
-        return answers, lower, upper
+        out.predictions[begin:end] = as_objects(predicted) if self.classes else predicted
+        self.spread.write(out, slice(begin, end), spreads)
 
     def _refused(self, block: Block, row: int, error: Exception) -> DataError:
         """The error for a row that the learner refused."""
@@ -124,19 +129,28 @@ def refused_gap(model: Learner, x: Mapping[Any, Any]) -> str | None:
     return next((str(name) for name in gaps if missing.word(model.missing, name) == RAISE), None)
 
 
-def _run(y: Array, predicted: Array, lower: Array | None = None, upper: Array | None = None, *, skipped: int) -> Run:
-    if predicted.dtype == object:
+def _run(y: Array, out: Outputs, skipped: int) -> Run:
+    if out.predictions.dtype == object:
         missed = [
             np.nan if label is None or each is None else float(label != each)
-            for label, each in zip(y, predicted, strict=True)
+            for label, each in zip(y, out.predictions, strict=True)
         ]
-        return Run(predicted, np.array(missed, dtype=np.float64), skipped=skipped)
+        return Run(out.predictions, np.array(missed, dtype=np.float64), skipped=skipped)
     with np.errstate(over="ignore"):
-        return Run(predicted, y - predicted, lower, upper, skipped=skipped)
+        errors = y - out.predictions
+    return Run(
+        out.predictions, errors, out.lower, out.upper, quantiles=out.quantiles, quantile_levels=out.quantile_levels,
+        skipped=skipped,
+    )  # fmt: skip
 
 
 def follow(
-    model: Learner, blocks: Iterable[Block], *, delay: int = 0, level: float | None = None
+    model: Learner,
+    blocks: Iterable[Block],
+    *,
+    delay: int = 0,
+    level: float | None = None,
+    quantiles: Levels | None = None,
 ) -> Iterator[tuple[Block, Run]]:
     r"""Predicts, then learns, the blocks of :func:`open_rows`; yields each block with its :class:`~driftline.Run`.
 
@@ -152,6 +166,6 @@ def follow(
     >>> round(model.predict_one({"where": "shop", "weekday": 3}), 1)
     18.0
     """
-    follower = Follower(model, delay=delay, level=level)
+    follower = Follower(model, delay=delay, spread=as_spread("follow", level, quantiles))
     for block in blocks:
         yield block, follower.step(block)

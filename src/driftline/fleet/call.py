@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline._core import Outputs, Status, heed_interrupt
-from driftline.base import levels
+from driftline._core import Status, heed_interrupt
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Spread
 from driftline.base.processors import cores
 from driftline.fleet.names import Key
 from driftline.linear.schedules import SharedSchedules
@@ -34,7 +34,7 @@ class CallRows:
         key: returns the key of a slot.
         labels: None if rows are only predicted.
         weight: the weight of each row; None for 1.
-        level: the level of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         models: the number of models before the call.
         one: whether the call was for a single row, which then has no number in messages.
     """
@@ -45,7 +45,7 @@ class CallRows:
     key: Callable[[int], Key]
     labels: Any = None
     weight: Array | None = None
-    level: float | None = None
+    spread: Spread = NO_SPREAD
     models: int = 0
     one: bool = False
 
@@ -61,6 +61,8 @@ class Answer:
     resets: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     alarms: Array | None = None
     skipped: int = 0
+    quantiles: Array | None = None
+    quantile_levels: Array | None = None
 
 
 def threads_for(rows: int, jobs: int | None) -> int:
@@ -76,9 +78,7 @@ class Call:
         count = len(block)
         self._rows, self._block = rows, block
         self._marks = np.zeros(count, dtype=np.uint8)
-        lower, upper = (None, None) if rows.level is None else np.empty((2, count))
-        level = None if rows.level is None else levels.as_level(rows.level, rows.where)
-        self._out = Outputs(np.empty(count), lower=lower, upper=upper, level=level, resets=self._marks)
+        self._out = rows.spread.outputs(np.empty(count), resets=self._marks)
         self._alarms = np.zeros(count, dtype=np.uint8) if alarms and rows.labels is not None else None
         self._skipped = 0
         # Written by the core itself, for each thread, so that an interrupt cannot separate the work from its count.
@@ -120,5 +120,6 @@ class Call:
             with np.errstate(over="ignore"):
                 errors = self._rows.labels - out.predictions
         return Answer(
-            out.predictions, errors, out.lower, out.upper, np.flatnonzero(self._marks), self._alarms, self._skipped
-        )
+            out.predictions, errors, out.lower, out.upper, np.flatnonzero(self._marks), self._alarms, self._skipped,
+            out.quantiles,
+        )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Guard
-from driftline.base import levels
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_spread, of_levels
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
 from driftline.errors import not_fitted
@@ -46,9 +46,9 @@ class Fleet(Saved):
         jobs: the largest number of threads, among which the keys are divided; None for one per core.
         alarms: whether each key keeps its alarm between calls, which takes 7 kB a key. Otherwise ``run(...).alarms`` is
             computed from that run alone.
-        intervals: whether each key keeps the calibration of its intervals between calls, which takes 1.2 kB a key;
-            :meth:`predict_intervals` needs it. Otherwise ``run(..., level=)`` calibrates anew in each run. Learners without
-            a fixed size always keep it.
+        intervals: whether each key keeps the calibration of its intervals between calls, which takes 1.7 kB a key;
+            :meth:`predict_intervals` and :meth:`predict_quantiles` need it. Otherwise ``run(..., level=)`` calibrates anew
+            in each run. Learners without a fixed size always keep it.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -111,7 +111,16 @@ class Fleet(Saved):
 
     # Learning and predicting.
 
-    def run(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None, level: float | None = None) -> FleetRun:
+    def run(
+        self,
+        keys: Any,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        level: float | None = None,
+        quantiles: Levels | None = None,
+    ) -> FleetRun:
         """Predicts each row and then learns it, in the order given, with the model of its key.
 
         If an error is raised, no row is learned. An interrupt takes effect within about 0.1 s: a fleet of linear learners
@@ -124,9 +133,11 @@ class Fleet(Saved):
             y: (T,) labels.
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
             level: also return intervals that contain the label with this probability.
+            quantiles: also return quantiles of the label, of these levels in ascending order.
         """
+        spread = as_spread("Fleet.run", level, quantiles)
         with self._guard.change(only=True):
-            slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", level)
+            slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", spread)
         assert answer.errors is not None
         return FleetRun(
             answer.predictions,
@@ -135,7 +146,9 @@ class Fleet(Saved):
             answer.upper,
             resets=answer.resets,
             skipped=answer.skipped,
-            level=None if level is None else float(level),
+            level=spread.level,
+            quantiles=answer.quantiles,
+            quantile_levels=spread.quantiles,
             slots=slots,
             jobs=self._options.jobs,
             raised=answer.alarms,
@@ -144,7 +157,7 @@ class Fleet(Saved):
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
         """Learns the rows each with the model of its key; errors and interrupts act as in :meth:`run`."""
         with self._guard.change(only=True):
-            self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", None)
+            self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", NO_SPREAD)
 
     def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns one row of one key: an array-like, or a mapping from feature names to numbers, where missing names are 0.
@@ -161,14 +174,10 @@ class Fleet(Saved):
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
             key = partial(self._keys.key, fresh=fresh)
-            rows = CallRows(where, block, slots, key, label, weight, None, self._keys.count, True)
+            rows = CallRows(where, block, slots, key, label, weight, NO_SPREAD, self._keys.count, True)
             models.learn(rows, partial(self._keys.accept, fresh, slots))
 
-    def _learn_many(
-        self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, level: float | None
-    ) -> tuple[Array, Answer]:
-        if level is not None:
-            levels.as_level(level, where)
+    def _learn_many(self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, spread: Spread) -> tuple[Array, Answer]:
         if self._undecided:
             self._decide(keys, X, where)
         block = self._models.block(X, where, grow=True)
@@ -176,7 +185,7 @@ class Fleet(Saved):
         weight = inputs.as_weights(sample_weight, block.rows, where)
         slots, fresh = self._keys.learned(keys, block.rows, where)
         key = partial(self._keys.key, fresh=fresh)
-        rows = CallRows(where, block, slots, key, labels, weight, level, self._keys.count)
+        rows = CallRows(where, block, slots, key, labels, weight, spread, self._keys.count)
         return slots, self._models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
@@ -189,15 +198,26 @@ class Fleet(Saved):
 
         They are infinite while a key has too few labels for the level.
         """
-        where = "Fleet.predict_intervals"
-        levels.as_level(level, where)
-        if isinstance(self._models, Packed) and not self._options.intervals:
-            raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
-        with self._guard.claim(only=True):
-            answer = self._predict_many(keys, X, where, level)
+        answer = self._predict_spread(keys, X, as_spread("Fleet.predict_intervals", level), "Fleet.predict_intervals")
         assert answer.lower is not None
         assert answer.upper is not None
         return answer.lower, answer.upper
+
+    def predict_quantiles(self, keys: Any, X: Any, levels: Levels = QUANTILES) -> Array:
+        """Quantiles of the label, (n, k), for levels in ascending order, from the model of each row's key.
+
+        They are infinite while a key has too few labels for the level; see :meth:`driftline.Learner.predict_quantiles`.
+        """
+        where = "Fleet.predict_quantiles"
+        answer = self._predict_spread(keys, X, of_levels(levels, where), where)
+        assert answer.quantiles is not None
+        return answer.quantiles
+
+    def _predict_spread(self, keys: Any, X: Any, spread: Spread, where: str) -> Answer:
+        if isinstance(self._models, Packed) and not self._options.intervals:
+            raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
+        with self._guard.claim(only=True):
+            return replace(self._predict_many(keys, X, where, spread), quantile_levels=spread.quantiles)
 
     def predict_one(self, key: Any, x: Any) -> Any:
         """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
@@ -211,12 +231,12 @@ class Fleet(Saved):
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 
-    def _predict_many(self, keys: Any, X: Any, where: str, level: float | None = None) -> Answer:
+    def _predict_many(self, keys: Any, X: Any, where: str, spread: Spread = NO_SPREAD) -> Answer:
         if self._undecided:
             self._decide(keys, X, where)
         block = self._models.block(X, where, grow=False)
         slots = self._keys.predicted(keys, block.rows, where)
-        rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), level=level)
+        rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), spread=spread)
         return self._models.predict(rows)
 
     def _columns(self) -> dict[Any, Column | None]:

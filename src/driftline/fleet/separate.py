@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base import encoding, levels
+from driftline.base import encoding
 from driftline.base.alarm import Alarm
 from driftline.base.door import Door
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread, unearned
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.fleet.call import Answer, CallRows
@@ -139,33 +140,30 @@ class Separate:
         """Predicts without learning."""
         if rows.one:
             model = self.model(int(rows.slots[0]))
-            if rows.level is not None:
-                lower, upper = (np.array([end]) for end in model.predict_interval(rows.block.values[0], rows.level))
-                return Answer(np.empty(1), lower=lower, upper=upper)
             return Answer(as_objects([model.predict_one(rows.block.values[0])]))
         part, found = self._parts(rows), []
         for slot, mine in _groups(rows.slots):
             with _named(rows, slot):
                 model = self._entry(slot).model
-                found.append((mine, self._predicted(model, part(model, mine), rows.level)))
+                found.append((mine, self._predicted(model, part(model, mine), rows.spread)))
         return _joined(len(rows.slots), found)
 
-    def _predicted(self, model: Learner, X: Any, level: float | None) -> Answer:
+    def _predicted(self, model: Learner, X: Any, spread: Spread) -> Answer:
         if model._core is None:
             block = model._as_block(X, "Fleet")
             if block.encoded:
                 predicted = np.array([model.predict_one(row) for row in encoding.each(model, block, 0, block.rows)])
-                return Answer(predicted, lower=np.full(len(predicted), -np.inf), upper=np.full(len(predicted), np.inf))
+                quantiles = None if spread.quantiles is None else predicted[:, None] + unearned(spread.quantiles)
+                ends = np.full(len(predicted), np.inf)
+                return Answer(predicted, lower=-ends, upper=ends, quantiles=quantiles)
             model = _at_its_start(model, block)
-        if level is None:
+        if not spread:
             return Answer(model._predict_next(X))
-        out = model._predicted(X, "predict_intervals", level, apart=False)
-        return Answer(np.zeros(len(out.lower)), lower=out.lower, upper=out.upper)
+        out = model._predicted(X, "predict", spread, apart=False)
+        return Answer(out.predictions, lower=out.lower, upper=out.upper, quantiles=out.quantiles)
 
     def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
         """Predicts, then learns; passes ``accept`` the number of rows learned."""
-        if rows.level is not None:
-            levels.as_level(rows.level, rows.where)
         if not rows.one and self.learner._estimator_type == "regressor":
             self.learner._check_labels(inputs.as_numbers(rows.labels, rows.where, "y", 0), rows.where)
         part = None if rows.one else self._parts(rows)
@@ -188,8 +186,12 @@ class Separate:
 
     def _learned(self, entry: KeyedModel, rows: CallRows, X: Any, mine: Array) -> Answer:
         weight = None if rows.weight is None else rows.weight[mine]
-        run: Run = entry.model.run(X, rows.labels[mine], sample_weight=weight, level=rows.level)
-        return Answer(run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped)
+        run: Run = entry.model.run(
+            X, rows.labels[mine], sample_weight=weight, level=rows.spread.level, quantiles=rows.spread.quantiles
+        )
+        return Answer(
+            run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped, quantiles=run.quantiles
+        )
 
     def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
         error: Any = np.nan
@@ -336,6 +338,7 @@ def _joined(count: int, found: list[tuple[Array, Answer]]) -> Answer:
         np.sort(np.concatenate(resets)),
         _scattered(count, [(mine, answer.alarms) for mine, answer in found]),
         sum(answer.skipped for _, answer in found),
+        _scattered(count, [(mine, answer.quantiles) for mine, answer in found]),
     )
 
 

@@ -114,6 +114,9 @@ class Descending(Learner):
             if out.lower is not None:
                 ends = core.predict_interval(row, out.level)
                 out.lower[t], out.upper[t] = (np.nan, np.nan) if ends is None else ends
+            if out.quantiles is not None:
+                found = core.predict_quantiles(row, out.quantile_levels)
+                out.quantiles[t] = np.nan if found is None else found
             weight = 1.0 if batch.weight is None else float(batch.weight[t])
             if whole and weight and margin is not None:
                 with self._guard.closure():

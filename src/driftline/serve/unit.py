@@ -11,7 +11,7 @@ import numpy as np
 
 from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
-from driftline.base.levels import as_level
+from driftline.base.levels import as_level, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
@@ -117,7 +117,7 @@ class Unit(Stateful):
     def learn(self, x: Json, y: float) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
-            run: Any = self.learner._learn_row(self.raw(x), y, self.level)
+            run: Any = self.learner._learn_row(self.raw(x), y, as_spread("learn", self.level))
             return answer_of(*(float(values[0, 0]) for values in (run.predictions, run.lower, run.upper)))
         ticket = self.learner.ask(as_raw(x, self.learner), 0)
         self.learner.tell(ticket, y)

@@ -39,6 +39,7 @@ class FollowCall:
     buckets: int
     settings: Settings
     level: float | None = None
+    quantiles: tuple[float, ...] | None = None
     id: str | None = None
     idle: float | None = None  # in units of the order, which are seconds for times
     alarms: bool = False
@@ -51,7 +52,7 @@ class FollowCall:
     def new_bucket(self) -> Bucket:
         """A bucket without models. Those of fixed size skip the rows that wait."""
         learner = self.learner.clone().set_params(missing="skip") if self.passes else self.learner
-        return Bucket(new_fleet(learner, self.level, self.alarms))
+        return Bucket(new_fleet(learner, self.level is not None or self.quantiles is not None, self.alarms))
 
 
 @dataclass
@@ -98,8 +99,8 @@ class Bucket:
             added = {"prediction": pa.array(self._ask_and_tell(call, batch, keys, labels), from_pandas=False)}
         else:
             asked, answered = self._match(call, batch, X, labels) if call.id is not None else ([], [])
-            found = self.fleet.run(keys, columns.table(X), labels, level=call.level)
-            added = added_columns(found, call.level)
+            found = self.fleet.run(keys, columns.table(X), labels, level=call.level, quantiles=call.quantiles)
+            added = added_columns(found)
             if call.id is not None:
                 added["prediction"] = pa.array(_settled(found.predictions.copy(), asked, answered))
         self._note(keys, hashes)

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from driftline.base.learner import Learner
+from driftline.base.levels import as_spread
 from driftline.base.rules import BOOLEAN, number, whole
 from driftline.fleet.core import has_fixed_size
 from driftline.spark.bucket import PARTS, Bucket, FollowCall, divided, merged
@@ -49,6 +50,7 @@ def follow(
     label: str,
     buckets: int = 64,
     level: float | None = None,
+    quantiles: Sequence[float] | None = None,
     id: str | None = None,  # noqa: A002 - as elsewhere in driftline
     idle: float | timedelta | None = None,
     alarms: bool = False,
@@ -72,9 +74,11 @@ def follow(
         buckets: the number of states, with about a thousand keys each. A checkpoint requires the same number; use ``start``
             to change it.
         level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
+        quantiles: adds ``quantiles``, an array of the label's quantiles of these levels, in ascending order.
         id: the column of ids, for late labels. A row without a label is predicted, and waits in the state; a later row with
             the same key and id supplies the label, and gets the prediction of the first. This equals a
-            :class:`driftline.Pending` for each key, bit for bit. Not with ``level``; ``alarms`` need models of fixed size.
+            :class:`driftline.Pending` for each key, bit for bit. Not with ``level`` or ``quantiles``; ``alarms`` need
+            models of fixed size.
         idle: drops a key and its waiting rows at the end of a batch in which its last row is further than this behind the
             newest row of its bucket, by ``order``: a number, or a timedelta if ``order`` holds times. A key that comes
             back is a new key. None keeps all keys.
@@ -90,11 +94,13 @@ def follow(
     if not isinstance(stream.schema[key].dataType, StringType | IntegralType):
         kind = stream.schema[key].dataType.simpleString()
         raise ValueError(f"{columns.where}: the keys in {key!r} must be texts or whole numbers, got {kind}; cast them first")
+    spread = as_spread(columns.where, level, quantiles)
     options: dict[str, Any] = {"level": level, "id": id, "idle": _idle(idle, stream, columns), "alarms": alarms}
+    options["quantiles"] = None if spread.quantiles is None else tuple(spread.quantiles.tolist())
     settings = settings_of(learner, columns, stream.schema, buckets=buckets, **options)
     call = FollowCall(learner.clone(), columns, buckets, settings, **options)
     _require_ids(call, stream)
-    schema = output_schema(stream, columns, learner, level, alarms)
+    schema = output_schema(stream, columns, learner, spread, alarms)
     stream.sparkSession.conf.set(_STORE, _ROCKS)
     hashed = F.hash(F.col(key))
     rows = stream.withColumn(HASH, hashed).withColumn(BUCKET, F.pmod(hashed, F.lit(buckets)))
@@ -153,8 +159,9 @@ def _require_ids(call: FollowCall, stream: DataFrame) -> None:
         raise ValueError(f"{where}: id is {call.id!r}, but the columns are {', '.join(stream.columns)}")
     if call.alarms and not has_fixed_size(call.learner):
         raise ValueError(f"{where}: alarms with id need a learner of fixed size, not {type(call.learner).__name__}")
-    if call.level is not None:
-        raise ValueError(f"{where}: level cannot be combined with id: a fleet keeps no intervals for waiting rows")
+    for name, given in (("level", call.level), ("quantiles", call.quantiles)):
+        if given is not None:
+            raise ValueError(f"{where}: {name} cannot be combined with id: a fleet keeps no intervals for waiting rows")
 
 
 class _Follower(StatefulProcessor):

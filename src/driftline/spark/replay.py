@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from driftline.base.learner import Learner
+from driftline.base.levels import as_spread
 from driftline.spark.rows import added_columns, columns_of, new_fleet, output_schema
 
 
@@ -20,6 +21,7 @@ def replay(
     features: Sequence[str],
     label: str,
     level: float | None = None,
+    quantiles: Sequence[float] | None = None,
 ) -> DataFrame:
     """Predicts the rows of each key and then learns them, in order; returns them with ``prediction``.
 
@@ -35,18 +37,21 @@ def replay(
         features: the columns of the features.
         label: the column of the labels.
         level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
+        quantiles: adds ``quantiles``, an array of the label's quantiles of these levels, in ascending order.
     """
     columns = columns_of("spark.replay", key, order, features, label)
     columns.require(df, learner)
-    schema, learner = output_schema(df, columns, learner, level), learner.clone()
+    spread = as_spread(columns.where, level, quantiles)
+    schema, learner, intervals = output_schema(df, columns, learner, spread), learner.clone(), bool(spread)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        fleet = new_fleet(learner, level)
+        fleet = new_fleet(learner, intervals)
         for batch in batches:
             if not len(batch):
                 continue
             keys, X = batch.column(key).to_pylist(), columns.table(columns.features_of(batch, learner))
-            added = added_columns(fleet.run(keys, X, columns.labels(batch, learner), level=level), level)
+            found = fleet.run(keys, X, columns.labels(batch, learner), level=level, quantiles=quantiles)
+            added = added_columns(found)
             yield pa.RecordBatch.from_arrays([*batch.columns, *added.values()], names=[*batch.schema.names, *added])
             fleet.drop([name for name in fleet.keys_ if name != keys[-1]])  # rows are sorted by key: no other comes again
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.types import (
+    ArrayType,
     AtomicType,
     BooleanType,
     DateType,
@@ -24,8 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from driftline.base import levels
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread
 from driftline.base.model import as_objects
 from driftline.fleet import Fleet
 from driftline.fleet.core import has_fixed_size
@@ -136,18 +137,17 @@ def columns_of(where: str, key: str | None, order: str, features: Sequence[str],
     return Columns(where, key, order, tuple(features), label)
 
 
-def output_schema(
-    df: DataFrame, columns: Columns, learner: Learner, level: float | None, alarms: bool = False
-) -> StructType:
-    """The rows with the prediction and, if requested, the bounds of its interval and the alarm."""
-    if level is not None:
-        levels.as_level(level, columns.where)
-        if learner._estimator_type != "regressor":
-            raise ValueError(f"{columns.where}: level is for regressors: there is no interval around a class")
+def output_schema(df: DataFrame, columns: Columns, learner: Learner, spread: Spread, alarms: bool = False) -> StructType:
+    """The rows with the prediction and, if requested, the bounds of its interval, its quantiles and the alarm."""
+    if spread and learner._estimator_type != "regressor":
+        what = "level is for regressors: there is no interval" if spread.place else "quantiles are for regressors: none are"
+        raise ValueError(f"{columns.where}: {what} around a class")
     kind = DoubleType() if learner._estimator_type == "regressor" else df.schema[columns.label].dataType
     added = [StructField("prediction", kind)]
-    if level is not None:
+    if spread.level is not None:
         added += [StructField("lower", DoubleType()), StructField("upper", DoubleType())]
+    if spread.quantiles is not None:
+        added.append(StructField("quantiles", ArrayType(DoubleType())))
     if alarms:
         added.append(StructField("alarm", BooleanType()))
     for field in added:
@@ -156,16 +156,19 @@ def output_schema(
     return StructType([*df.schema.fields, *added])
 
 
-def new_fleet(learner: Learner, level: float | None, alarms: bool = False) -> Fleet:
+def new_fleet(learner: Learner, intervals: bool, alarms: bool = False) -> Fleet:
     """A fleet for one task, with one thread, because Spark runs tasks in parallel."""
-    return Fleet(learner, named=True, jobs=1, intervals=level is not None, alarms=alarms)
+    return Fleet(learner, named=True, jobs=1, intervals=intervals, alarms=alarms)
 
 
-def added_columns(found: FleetRun, level: float | None) -> dict[str, Any]:
+def added_columns(found: FleetRun) -> dict[str, Any]:
     """The columns to add to the rows of a batch."""
-    ends = {} if level is None else {"lower": found.lower, "upper": found.upper}
+    ends = {} if found.lower is None else {"lower": found.lower, "upper": found.upper}
     values = {"prediction": found.predictions, **ends}
-    return {name: pa.array(column, from_pandas=False) for name, column in values.items()}
+    columns: dict[str, Any] = {name: pa.array(column, from_pandas=False) for name, column in values.items()}
+    if found.quantiles is not None:
+        columns["quantiles"] = pa.array(list(found.quantiles), pa.list_(pa.float64()))
+    return columns
 
 
 def _twice(names: Iterable[str]) -> str | None:

@@ -19,8 +19,8 @@ Settings = dict[str, Any]
 def settings_of(learner: Learner, columns: Columns, types: StructType, **options: Any) -> Settings:
     """Plain values for JSON, by the names that error messages use.
 
-    ``options`` are those of :func:`driftline.spark.follow`. A level and ``idle`` may have other values in a later call, but
-    cannot be added or removed.
+    ``options`` are those of :func:`driftline.spark.follow`. A level, quantiles and ``idle`` may have other values in a later
+    call, but cannot be added or removed.
     """
     assert columns.key is not None
     try:
@@ -36,6 +36,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
         "an order of the type": None if options["idle"] is None else types[columns.order].dataType.simpleString(),
         "classes of the type": types[columns.label].dataType.simpleString() if is_classifier else None,
         "level": options["level"] is not None,
+        "quantiles": options["quantiles"] is not None,
         "id": options["id"] is not None,
         "idle": options["idle"] is not None,
         "alarms": options["alarms"],
@@ -47,7 +48,7 @@ def require_same(where: str, kept: str, settings: Settings, apart_from: Collecti
     """Raises ValueError, naming the setting, if a checkpoint has other settings."""
     was = json.loads(kept)
     for name, now in settings.items():
-        if name in apart_from or was.get(name) == now:
+        if name in apart_from or was.get(name, False if name == "quantiles" else None) == now:
             continue
         if isinstance(now, bool):
             raise ValueError(f"{where}: the checkpoint was made {'without' if now else 'with'} {name}")

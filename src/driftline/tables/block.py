@@ -204,6 +204,13 @@ def of_columns(
     return found
 
 
+def is_block(x: Any) -> bool:
+    """Whether this holds rows rather than being one row. A sparse matrix holds rows."""
+    if isinstance(x, list | tuple):
+        return bool(x) and (isinstance(x[0], Mapping) or np.ndim(x[0]) > 0)
+    return isinstance(x, RowBlock) or (not isinstance(x, Mapping) and len(getattr(x, "shape", ())) > 1)
+
+
 def as_block(X: Any, where: str) -> RowBlock:
     """A block of an array, a frame, a sparse matrix that is made dense, or anything that NumPy can read."""
     if isinstance(X, RowBlock):

@@ -1,6 +1,7 @@
 // What was known and predicted when a row was asked about. Its label is learned and scored with it, however late it comes.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "driftline/base/rows.hpp"
@@ -10,9 +11,10 @@ namespace driftline {
 struct Asked {
     double prediction = NAN;
     IntervalBasis interval_basis;
-    double labels = 0;          // labels learned by then
-    Index delay = 0;            // rows before it whose labels are not among them
-    std::vector<double> record; // what the model needs to learn the label
+    std::shared_ptr<const Places> places; // where labels had lain by then, shared by copies; null if nothing was asked
+    double labels = 0;                    // labels learned by then
+    Index delay = 0;                      // rows before it whose labels are not among them
+    std::vector<double> record;           // what the model needs to learn the label
 };
 
 // Row t of a batch as a separate batch, with or without its label.

@@ -30,7 +30,7 @@ inline constexpr Index never = INT64_MAX;
 // A histogram of recent scores: a row's weight fades, counted in units of 1 / row_weight. Bins have one width in octaves,
 // four to an octave if all scores fit, else as few as it takes, so that scores that differ by hundreds of orders of
 // magnitude all have a place.
-inline constexpr Index bin_count = 128, most_shift = 6, memory_rows = 512;
+inline constexpr Index bin_count = 128, most_shift = 6, memory_rows = 512, place_memory_rows = 256;
 inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight = 600 * row_weight;
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e280, least_factor = 1e-6, most_factor = 1e12;
@@ -45,6 +45,15 @@ static_assert(levels[run_level] == 0.9);
 // Scores this many times the quantile of the run level are far above the recent ones: a factor grows so much in 17 misses.
 inline constexpr double far_above = 100;
 
+// Where labels lay among the ends of the intervals issued, for quantiles.hpp: places from below all intervals to above them,
+// with the prediction itself in the middle. Between the ends of neighbouring levels there are several places, because the
+// errors of discrete labels gather next to the ends.
+inline constexpr Index parts = 4, middle = (level_count + 1) * parts, place_count = 2 * middle + 1;
+struct Places {
+    std::uint32_t weight[place_count] = {}; // how often recent labels lay at each; fades as in the bins
+};
+inline constexpr double part_starts[parts] = {0, 1 / 8.0, 1 / 2.0, 7 / 8.0};
+
 struct Coverage {
     alignas(32) double bound[level_count] = {}; // base times factor: scores above it are misses; 0: no error yet
     alignas(32) double base[level_count] = {};  // quantiles of the recent scores
@@ -56,13 +65,14 @@ struct Coverage {
     Index noted = 0;                 // scores
     Index taken = 0;                 // of these, how many are taken in; never, if no intervals are needed
     Index since = 0;                 // score from which rows count for memory and readings: 0, or moved by a change
-    double ring[ring_size] = {};     // score i is at i % ring_size
+    double ring[ring_size] = {};     // score i is at i % ring_size, negative if its label was below the prediction
     Index delay = 0;                 // labels that came between the last row's prediction and its label
     Index origin = 0;                // labels known when the last late row was predicted
     Index batch = 0, last_batch = 0; // rows predicted there whose labels have come; the same for the origin before
     double largest_loss = 0;         // of the rows whose labels came late
     alignas(16) float debt[level_count] =
         {}; // late labels: excess misses, known ones and the expected ones of waiting intervals
+    Places places;
 };
 
 // Where a level lies among the tracked levels: bound[at]^(1 - share) bound[at + 1]^share factor.
@@ -171,6 +181,18 @@ DRIFTLINE_INLINE void count_score(Coverage& c, double score) {
     c.weight[bin < 0 ? 0 : bin] += row_weight;
 }
 
+DRIFTLINE_INLINE double score_at(const Coverage& c, Index i) { return std::fabs(c.ring[i & (ring_size - 1)]); }
+// Counts the place of a row: its score exceeds the issued bounds of the first `missed` levels, and lies between `low`, the
+// last of these, and `high`, the next. The sign says on which side its label lay. Without branches: sides are unpredictable.
+DRIFTLINE_INLINE void count_place(Coverage& c, double score, double side, Index missed, double low, double high) {
+    const double beyond = score - low, between = high - low;
+    Index place = missed * parts + 1;
+    for (Index part = 1; part < parts; ++part)
+        place += beyond > part_starts[part] * between;
+    const Index sign = std::signbit(side) ? -1 : 1;
+    c.places.weight[middle + (score > 0 ? sign * place : 0)] += row_weight;
+}
+
 // The bins are read after every row at first, then less and less often; always after a multiple of these rows.
 DRIFTLINE_INLINE Index rows_to_reading(Index rows) { return rows < 32 ? 1 : rows < 512 ? 8 : 64; }
 DRIFTLINE_INLINE bool reading_is_due(Index rows) { return (rows & (rows_to_reading(rows) - 1)) == 0; }
@@ -233,12 +255,14 @@ DRIFTLINE_ONCE inline void read_bins(Coverage& c, double score) {
     }
     // Late labels repay debts by the large scores of a change, so these are not forgotten sooner than others.
     const Index rows = c.delay > 0 ? c.taken : c.taken - c.since;
-    const double memory = at_most(at_least(2, 0.5 * static_cast<double>(rows)), memory_rows);
-    const double kept = 1 - static_cast<double>(rows_since_reading(c.taken - c.since)) / memory;
-    const auto keep = static_cast<std::uint32_t>(kept * all_kept);
+    const double memory = at_least(2, 0.5 * static_cast<double>(rows)), read = rows_since_reading(c.taken - c.since);
+    const auto keep = static_cast<std::uint32_t>((1 - read / at_most(memory, memory_rows)) * all_kept);
+    const auto keep_places = static_cast<std::uint32_t>((1 - read / at_most(memory, place_memory_rows)) * all_kept);
     for (std::uint32_t& weight : c.weight)
         weight = weight * keep / all_kept;
     c.weight_of_zeros = zeros * keep / all_kept;
+    for (std::uint32_t& weight : c.places.weight)
+        weight = weight * keep_places / all_kept;
     if (lowest == 0) [[unlikely]]
         reach_down(c, score);
     else if (c.shift > 0) [[unlikely]]
@@ -258,7 +282,7 @@ DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
         c.weight_of_zeros = scaled(c.weight_of_zeros);
     }
     for (Index i = c.taken - rows; i < c.taken; ++i)
-        count_score(c, c.ring[i & (ring_size - 1)]);
+        count_score(c, score_at(c, i));
     c.since = c.taken - std::min(c.taken - c.since, 2 * rows);
     c.misses = 0;
 }
@@ -271,7 +295,7 @@ DRIFTLINE_ONCE inline void end_run(Coverage& c) {
     }
     Index far = 0;
     for (Index i = c.taken - most_waiting; i < c.taken; ++i)
-        far += c.ring[i & (ring_size - 1)] > far_above * c.base[run_level];
+        far += score_at(c, i) > far_above * c.base[run_level];
     if (far > most_waiting / 2)
         begin_anew(c);
 }
@@ -282,13 +306,21 @@ DRIFTLINE_INLINE bool ends_run(std::uint32_t& misses, bool missed) {
     return (misses & long_run) == long_run;
 }
 
+// The same among the bounds issued for all levels. Before the first error, none were.
+inline void count_place_among(Coverage& c, const double* bound, double score, double side, Index missed) {
+    if (bound[level_count - 1] > 0)
+        count_place(c, score, side, missed, missed > 0 ? bound[missed - 1] : 0,
+                    missed < level_count ? bound[missed] : HUGE_VAL);
+}
+
 // Intervals of higher levels contain those of lower ones, so a score is a miss of all levels before the first whose own
 // bound it does not exceed. It rarely exceeds a bound after that one.
 // Returns the number of levels missed.
-DRIFTLINE_ONCE inline Index step_out_of_order(Coverage& c, double score) {
+DRIFTLINE_ONCE inline Index step_out_of_order(Coverage& c, double score, double side) {
     Index missed = 0;
     while (missed < level_count && score > c.bound[missed])
         ++missed;
+    count_place_among(c, c.bound, score, side, missed);
     for (Index k = 0; k < level_count; ++k)
         c.bound[k] *= k < missed ? coverage_steps.missed[k] : coverage_steps.covered[k];
     return missed;
@@ -301,10 +333,14 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
         bound[g] = wide(c.bound + g * lanes<double>);
     bool in_order = true, long_missed = false;
     std::uint32_t misses = c.misses; // in a register
+    const bool issued = c.bound[level_count - 1] > 0;
+    alignas(32) double ends[level_count + 2 * lanes<double>]; // bounds of the row, between 0 and infinity
+    ends[lanes<double> - 1] = 0;
+    ends[lanes<double> + level_count] = HUGE_VAL;
     Index i = c.taken;
     const Index age = i - c.since, apart = rows_to_reading(age), end = std::min(c.noted, i + apart - (age & (apart - 1)));
     do {
-        const double score = c.ring[i & (ring_size - 1)];
+        const double side = c.ring[i & (ring_size - 1)], score = std::fabs(side);
         unsigned above = 0;
         for (Index g = 0; g < groups; ++g)
             above |= bits_of(all(score) > bound[g]) << (g * lanes<double>);
@@ -312,9 +348,14 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
         if (!in_order) [[unlikely]]
             break;
         for (Index g = 0; g < groups; ++g)
+            store(ends + (g + 1) * lanes<double>, bound[g]);
+        const Index missed = std::countr_one(above);
+        for (Index g = 0; g < groups; ++g)
             bound[g] *= all(score) > bound[g] ? wide(coverage_steps.missed + g * lanes<double>)
                                               : wide(coverage_steps.covered + g * lanes<double>);
         count_score(c, score);
+        if (issued)
+            count_place(c, score, side, missed, ends[lanes<double> - 1 + missed], ends[lanes<double> + missed]);
         long_missed = ends_run(misses, above >> run_level & 1);
         ++i;
     } while (i < end && !long_missed);
@@ -323,8 +364,8 @@ DRIFTLINE_INLINE void take_in_some(Coverage& c) {
     c.taken = i;
     c.misses = misses;
     if (!in_order) [[unlikely]] {
-        const double score = c.ring[i & (ring_size - 1)];
-        const Index missed = step_out_of_order(c, score);
+        const double side = c.ring[i & (ring_size - 1)], score = std::fabs(side);
+        const Index missed = step_out_of_order(c, score, side);
         count_score(c, score);
         long_missed = ends_run(c.misses, missed > run_level);
         ++c.taken;
@@ -336,7 +377,7 @@ DRIFTLINE_ONCE inline void take_in(Coverage& c) {
     while (c.taken < c.noted) {
         take_in_some(c);
         if (reading_is_due(c.taken - c.since))
-            read_bins(c, c.ring[(c.taken - 1) & (ring_size - 1)]);
+            read_bins(c, score_at(c, c.taken - 1));
     }
 }
 
@@ -346,11 +387,11 @@ DRIFTLINE_INLINE void catch_up(Coverage& c) {
         take_in(c);
 }
 
-// Notes the score of a row whose label came at once. It is not yet taken in, so `judge` may replace it.
-DRIFTLINE_INLINE void note(Coverage& c, double score) {
+// Notes the score of a row whose label came at once, and the error. It is not yet taken in, so `judge` may replace it.
+DRIFTLINE_INLINE void note(Coverage& c, double score, double error) {
     if ((c.noted & (most_waiting - 1)) == 0) [[unlikely]]
         catch_up(c);
-    c.ring[c.noted & (ring_size - 1)] = at_most(score, most_score);
+    c.ring[c.noted & (ring_size - 1)] = std::copysign(at_most(score, most_score), error);
     ++c.noted;
 }
 

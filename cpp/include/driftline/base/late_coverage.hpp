@@ -175,11 +175,20 @@ inline void repay_debts(Coverage& c) {
     }
 }
 
+// Counts the place of a late label among the ends issued with its prediction.
+inline void count_late_place(Coverage& c, double score, double error, const IntervalBasis& basis) {
+    Index missed = 0;
+    while (missed < level_count && score > basis.bound[missed])
+        ++missed;
+    count_place_among(c, basis.bound, score, error, missed);
+}
+
 // Scores a late label against the interval issued with its prediction. The model's step has noted a score of its own, which
 // does not count, unless the row was asked before the first label: its variance is then that of a model that had learned
 // nothing, and the larger of the two scores counts. Assumes that one interval is issued for
 // each label.
-inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
+inline void judge(Coverage& c, double error, const IntervalBasis& basis) {
+    const double square = error * error;
     --c.noted;
     double& noted = c.ring[c.noted & (ring_size - 1)];
     c.largest_loss = at_least(c.largest_loss, at_most(square, DBL_MAX));
@@ -188,13 +197,15 @@ inline void judge(Coverage& c, double square, const IntervalBasis& basis) {
     count_in_batch(c, basis.labels);
     settle_debts(c, beyond ? HUGE_VAL : score, basis);
     c.delay = c.noted > basis.labels ? c.noted - basis.labels : 0;
-    noted = basis.labels > 0 ? score : at_least(score, noted);
-    count_score(c, noted);
+    const double counted = basis.labels > 0 ? score : at_least(score, std::fabs(noted));
+    noted = std::copysign(counted, error);
+    count_score(c, counted);
+    count_late_place(c, beyond ? HUGE_VAL : score, error, basis);
     c.taken = ++c.noted;
-    if (ends_run(c.misses, noted > c.bound[run_level]))
+    if (ends_run(c.misses, counted > c.bound[run_level]))
         end_run(c);
     if (reading_is_due(c.taken - c.since))
-        read_bins(c, noted);
+        read_bins(c, counted);
     repay_debts(c);
 }
 

@@ -1,7 +1,7 @@
 // Input rows and output arrays, for first-order and second-order learners.
 #pragma once
 
-#include "driftline/base/late_coverage.hpp"
+#include "driftline/base/quantiles.hpp"
 #include "driftline/base/panels.hpp"
 
 namespace driftline {
@@ -33,7 +33,11 @@ struct Outputs {
     double* predictions = nullptr;
     double *lower = nullptr, *upper = nullptr; // ends of the intervals of `level`
     Level level;
+    double* quantiles = nullptr;             // of `quantile_levels`, so many a row
+    const double* quantile_levels = nullptr; // in ascending order
+    Index quantile_count = 0;
     IntervalBasis* interval_basis = nullptr; // of one row, instead of its interval
+    Places* places = nullptr;                // with the basis
     unsigned char* resets = nullptr;         // 1 at each row after which S was reset; others are not written
     double* weights = nullptr;               // snapshots, d each
     double* memory = nullptr;                // two memory statistics at each snapshot
@@ -41,6 +45,26 @@ struct Outputs {
     bool apart = false; // rows without labels are predicted as if no label came before their own, however late it comes
     Index done = 0;     // rows finished
     Index skipped = 0;  // of the finished rows, those with a bad value
+
+    // Whether more than predictions is wanted of a row. One branch, because it is asked for each.
+    bool spread() const {
+        return (std::bit_cast<std::uintptr_t>(lower) | std::bit_cast<std::uintptr_t>(quantiles) |
+                std::bit_cast<std::uintptr_t>(interval_basis)) != 0;
+    }
+    // Where the predictions, intervals and quantiles of rows t, t + 1, ... go.
+    Outputs from_row(Index t) const {
+        Outputs out;
+        out.predictions = predictions + t;
+        out.lower = lower ? lower + t : nullptr;
+        out.upper = upper ? upper + t : nullptr;
+        out.level = level;
+        out.quantiles = quantiles ? quantiles + t * quantile_count : nullptr;
+        out.quantile_levels = quantile_levels;
+        out.quantile_count = quantile_count;
+        out.interval_basis = interval_basis;
+        out.places = places;
+        return out;
+    }
 };
 
 inline namespace DRIFTLINE_ISA {
@@ -164,20 +188,31 @@ inline void write_ends(const IntervalBasis& made, const Level& level, double pre
     lower = made.limits.hold(half < HUGE_VAL ? at_least(-DBL_MAX, prediction - half) : -HUGE_VAL);
     upper = made.limits.hold(half < HUGE_VAL ? at_most(prediction + half, DBL_MAX) : HUGE_VAL);
 }
-// Writes the interval of row t around its prediction, for a label of the given variance; or what the interval is based on.
-inline void write_interval(const Outputs& out, Index t, Coverage& coverage, const Limits& limits, double variance,
-                           double largest_loss) {
+// Writes the interval and the quantiles of row t, as far as they are wanted.
+inline void write_spread(const Outputs& out, Index t, const IntervalBasis& basis, const Places& places) {
+    if (out.lower)
+        write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+    if (out.quantiles)
+        write_quantiles(basis, places, out.predictions[t], out.quantile_levels, out.quantile_count,
+                        out.quantiles + t * out.quantile_count);
+}
+// The same around the prediction of row t, for a label of the given variance; or writes what they are based on.
+inline void write_spread(const Outputs& out, Index t, Coverage& coverage, const Limits& limits, double variance,
+                         double largest_loss) {
     if (out.interval_basis) {
         base_interval(coverage, limits, variance, largest_loss, *out.interval_basis);
+        *out.places = coverage.places;
     } else {
         IntervalBasis basis; // what the level does not need of it is not computed
         base_interval(coverage, limits, variance, largest_loss, basis);
-        write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+        write_spread(out, t, basis, coverage.places);
     }
 }
-DRIFTLINE_INLINE void write_no_interval(const Outputs& out, Index t) {
+DRIFTLINE_INLINE void write_no_spread(const Outputs& out, Index t) {
     if (out.lower)
         out.lower[t] = out.upper[t] = NAN;
+    for (Index k = 0; out.quantiles && k < out.quantile_count; ++k)
+        out.quantiles[t * out.quantile_count + k] = NAN;
 }
 
 template <class T> DRIFTLINE_INLINE void snapshot(const Outputs& out, const T* w, Index d, Index t) {

@@ -322,7 +322,7 @@ template <class T> class AutoModel {
         const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
         sums.loss = at_most(sums.loss + loss, DBL_MAX);
         sums.largest_loss = at_least(sums.largest_loss, loss);
-        note(coverage, loss / variance);
+        note(coverage, loss / variance, y - prediction);
     }
 
     // Expert k learns the row it was handed.

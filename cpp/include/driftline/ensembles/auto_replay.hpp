@@ -100,21 +100,23 @@ template <class T> class AutoReplay {
     }
     void show(const Outputs& out, Index t, double prediction, double variance) {
         out.predictions[t] = prediction;
-        if (out.lower)
-            write_interval(out, t, m_.coverage, m_.labels(), variance, m_.sums.largest_loss);
+        if (out.spread())
+            write_spread(out, t, m_.coverage, m_.labels(), variance, m_.sums.largest_loss);
     }
+    // Labels are taken to lie on either side as often as those of the next rows.
     void predict_apart(const Outputs& out, Index t, const double* x) {
         out.predictions[t] = m_.labels().hold(m_.long_run_.predict(x));
-        if (!out.lower)
+        if (!out.spread())
             return;
+        catch_up(m_.coverage);
         IntervalBasis basis = m_.long_run_.basis();
         basis.limits = m_.labels();
-        write_ends(basis, out.level, out.predictions[t], out.lower[t], out.upper[t]);
+        write_spread(out, t, basis, m_.coverage.places);
     }
     void replay_row(const Batch& batch, Outputs& out, RowAction action, const double* x) {
         const Index t = out.done++;
         out.predictions[t] = NAN;
-        write_no_interval(out, t);
+        write_no_spread(out, t);
         if (action != RowAction::pass) {
             if (out.apart && !batch.y) {
                 predict_apart(out, t, x);

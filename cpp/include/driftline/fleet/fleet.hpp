@@ -45,17 +45,11 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
     SlotHead* const head = reinterpret_cast<SlotHead*>(slot);
     const std::byte* const from = head->call ? slot : slots.blank;
     Tracker* const tracker = slots.trackers ? slots.trackers + key : nullptr;
-    Outputs out;
-    out.predictions = rows.predictions + t;
-    if (rows.lower) {
-        out.lower = rows.lower + t;
-        out.upper = rows.upper + t;
-        out.level = rows.level;
-    }
+    Outputs out = rows.out.from_row(t);
     if (tracker)
         m.coverage = slots.has_tracked(*head) ? tracker->coverage : *slots.untold;
     if (!rows.batch.y) {
-        weights_suffice(m) && !rows.lower ? take_weights(m, slots.layout, from) : take_from_slot(m, slots.layout, from);
+        weights_suffice(m) && !out.spread() ? take_weights(m, slots.layout, from) : take_from_slot(m, slots.layout, from);
         return replay_one(m, row_of(rows.batch, t), out);
     }
     unsigned char reset = 0;
@@ -69,7 +63,7 @@ DRIFTLINE_INLINE Status replay_row(State& m, const Slots& slots, const KeyedRows
     put_in_slot(m, slots.layout, slot);
     if (tracker) {
         tracker->coverage = m.coverage;
-        if (rows.lower && m.sums.rows > learned && *out.upper < HUGE_VAL) {
+        if (out.lower && m.sums.rows > learned && *out.upper < HUGE_VAL) {
             tracker->judged += 1;
             tracker->inside += rows.batch.y[t] >= *out.lower && rows.batch.y[t] <= *out.upper;
         }

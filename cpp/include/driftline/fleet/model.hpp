@@ -206,7 +206,7 @@ template <class Model> class FleetModel {
     Status run(const KeyedRows& rows, std::vector<KeyedDone>& done) {
         const std::size_t threads = done.size();
         open_ = rows.batch.y != nullptr;
-        if (rows.lower && !trackers_)
+        if (rows.out.spread() && !trackers_)
             trackers_.emplace(bytes_for(n_, sizeof(Tracker)));
         while (workers_.size() < threads)
             workers_.push_back(new_worker());

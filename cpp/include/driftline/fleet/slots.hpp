@@ -76,10 +76,8 @@ struct Slots {
 struct KeyedRows {
     Batch batch;
     const Index* keys = nullptr;
-    double* predictions = nullptr;
-    std::uint8_t* resets = nullptr;            // marks the rows after which a model was reset
-    double *lower = nullptr, *upper = nullptr; // interval ends at `level`; null if not requested
-    Level level;
+    Outputs out;                    // predictions, intervals and quantiles; `done` and `skipped` are in KeyedDone
+    std::uint8_t* resets = nullptr; // marks the rows after which a model was reset
     std::uint8_t* alarms = nullptr; // marks the rows that raised their key's alarm; null if alarms are not kept
     std::uint32_t part = 0, parts = 1;
 };

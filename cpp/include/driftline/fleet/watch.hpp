@@ -80,7 +80,7 @@ void see_by_slot(const Index* slots, Index from, Index until, std::uint32_t part
 
 // Passes each learned row's error to the watch of its slot; marks the rows that raise the alarm.
 inline void watch_rows(Watch* watches, double limit, const KeyedRows& rows, Index from, Index until) {
-    const auto error_of = [&](Index t) { return rows.batch.y[t] - rows.predictions[t]; };
+    const auto error_of = [&](Index t) { return rows.batch.y[t] - rows.out.predictions[t]; };
     const auto see = [&](std::uint32_t slot, Index count, const KeyedError* errors) {
         Watch& watch = watches[slot];
         if (watch.alarm.limit == 0)

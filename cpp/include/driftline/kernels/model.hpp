@@ -56,12 +56,7 @@ class KernelModel {
             return Status::outside_kernel;
         const bool newcomer = is_newcomer();
         place(newcomer);
-        Outputs one;
-        one.predictions = out.predictions + t;
-        one.lower = out.lower ? out.lower + t : nullptr;
-        one.upper = out.upper ? out.upper + t : nullptr;
-        one.level = out.level;
-        one.interval_basis = out.interval_basis;
+        Outputs one = out.from_row(t);
         unsigned char reset = 0;
         one.resets = &reset;
         const double counted = model_->state.sums.weighted, kept = share_kept();
@@ -96,7 +91,7 @@ class KernelModel {
             if (action == RowAction::refuse)
                 return Status::bad_value;
             out.predictions[t] = NAN;
-            write_no_interval(out, t);
+            write_no_spread(out, t);
             const double* label = action == RowAction::learn ? batch.y + t : nullptr;
             if (action != RowAction::pass)
                 if (const Status status = step(row_.data(), label, weight_of(batch, t), out, t); status != Status::done)

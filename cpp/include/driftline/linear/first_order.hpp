@@ -183,7 +183,7 @@ template <class T> DRIFTLINE_INLINE Status descend(FirstOrderState<T>& m, double
 template <class T> DRIFTLINE_INLINE void count(FirstOrderState<T>& m, double y, double prediction) {
     prediction = m.policy.labels.hold(prediction);
     const double loss = at_most((y - prediction) * (y - prediction), DBL_MAX);
-    note(m.coverage, loss);
+    note(m.coverage, loss, y - prediction);
     m.sums.rows += 1;
     m.sums.loss = at_most(m.sums.loss + loss, DBL_MAX);
     m.sums.largest_loss = at_least(m.sums.largest_loss, loss);
@@ -212,9 +212,9 @@ template <class T> Status replay(FirstOrderState<T>& m, const Batch& batch, Outp
         if (action == RowAction::refuse)
             return Status::bad_value;
         out.predictions[t] = action == RowAction::pass ? NAN : m.policy.labels.hold(prediction);
-        if (out.lower) [[unlikely]]
-            action == RowAction::pass ? write_no_interval(out, t)
-                                      : write_interval(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
+        if (out.spread()) [[unlikely]]
+            action == RowAction::pass ? write_no_spread(out, t)
+                                      : write_spread(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
         if (action != RowAction::learn)
             out.skipped += was_skipped<T>(batch, t, action);
         else if (learn_row(m, norm2, batch.y[t], weight_of(batch, t), prediction) != Status::done)

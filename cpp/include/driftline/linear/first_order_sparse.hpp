@@ -138,9 +138,9 @@ Status replay(FirstOrderState<T>& m, EntryBuffer<T>& row, const CompressedRows& 
         if (action != RowAction::pass)
             prediction = score(m, row.entries(), norm2);
         out.predictions[t] = m.policy.labels.hold(prediction);
-        if (out.lower)
-            action == RowAction::pass ? write_no_interval(out, t)
-                                      : write_interval(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
+        if (out.spread())
+            action == RowAction::pass ? write_no_spread(out, t)
+                                      : write_spread(out, t, m.coverage, m.policy.labels, 1, m.sums.largest_loss);
         if (action != RowAction::learn) {
             out.skipped += was_skipped<T>(batch, t, action);
         } else {

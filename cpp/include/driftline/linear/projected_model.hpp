@@ -45,12 +45,7 @@ template <class T> class Projection {
             part.weight = batch.weight ? batch.weight + t : nullptr;
             for (Index i = 0; i < part.rows; ++i)
                 project_row(rows, t + i, psi_.data() + i * stride_);
-            Outputs results;
-            results.predictions = out.predictions + t;
-            results.lower = out.lower ? out.lower + t : nullptr;
-            results.upper = out.upper ? out.upper + t : nullptr;
-            results.level = out.level;
-            results.interval_basis = out.interval_basis;
+            Outputs results = out.from_row(t);
             const Status status = engine<T>().replay(state, part, results);
             out.done = t + results.done;
             out.skipped += results.skipped;

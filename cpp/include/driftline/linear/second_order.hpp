@@ -34,8 +34,8 @@ DRIFTLINE_INLINE double plain_s(const View& view) { return view.s / (view.scale 
 template <class T>
 DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
     out.predictions[t] = prediction;
-    if (out.lower) [[unlikely]]
-        write_interval(out, t, m.coverage, m.policy.labels, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
+    if (out.spread()) [[unlikely]]
+        write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
 }
 // The squared error of the prediction shown, divided by the label's variance; rho is in the view's units.
 DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
@@ -71,7 +71,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
     move_weights(m, m.x, padded<T>(m.d), gain, error, rho + view.s);
     count_row(m.sums, view, y, prediction, error, gain * error);
-    note(m.coverage, score_of(view, y, prediction, rho));
+    note(m.coverage, score_of(view, y, prediction, rho), y - prediction);
     m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
     m.sums.saturated += rho != noise;
@@ -173,7 +173,7 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     Sums& sums = m.sums;
     const double value = change.gain * error;
     count_row(sums, view, y, change.shown, y - view.f, value);
-    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.score) : value);
+    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.score) : value, y - change.shown);
     if (extras.prediction)
         sums.shrunk += at_most(view.s / (change.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {
@@ -262,13 +262,13 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
     if (action == RowAction::refuse)
         return Status::bad_value;
     out.predictions[t] = NAN;
-    write_no_interval(out, t);
+    write_no_spread(out, t);
     if (action == RowAction::predict) {
         double s = 0;
-        if (const Status status = predict_row(m, out.predictions[t], out.lower ? &s : nullptr); status != Status::done)
+        if (const Status status = predict_row(m, out.predictions[t], out.spread() ? &s : nullptr); status != Status::done)
             return status;
-        if (out.lower)
-            write_interval(out, t, m.coverage, m.policy.labels, label_variance(m.policy, s, 1), m.sums.largest_loss);
+        if (out.spread())
+            write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, s, 1), m.sums.largest_loss);
     }
     m.ready = false;
     out.skipped += was_skipped<T>(batch, t, action);
