@@ -66,6 +66,7 @@ def run(
     transform: options.Transform = None,
     delay: options.Delay = 0,
     level: options.Level = None,
+    quantiles: options.Quantiles = None,
     steps: options.Steps = None,
     known: options.Known = None,
     labels: options.Labels = None,
@@ -98,12 +99,14 @@ def run(
       driftline run load.parquet -t load -m rls -s forgetting=0.99 --out predictions.csv
       tail -n 0 -f sensor.jsonl | driftline run - -t temperature --state model.drift --resume --out -
       driftline run meters.csv -t kwh --delay 24 --level 0.9
+      driftline run sales.csv -t sales --quantiles 0.05,0.5,0.95 --out quantiles.csv
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
       driftline run visits.csv -t visits --low 0 --level 0.9
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
+    from driftline.base.levels import as_spread
     from driftline.base.run import PAGES
     from driftline.cli import arguments, combinations, running, summary
 
@@ -117,12 +120,16 @@ def run(
         raise typer.BadParameter("--from-start needs --resume: without it, every row is learned")
     check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
     flags = {"--labels": labels, "--steps": steps, "--delay": delay, "--level": level, "--report": report}
+    flags["--quantiles"] = quantiles
     fields = combinations.checked(arguments.reading_of(reading), flags)
     ahead = combinations.known_ahead(known, steps, fields)
     level = FORECAST_LEVEL if steps is not None and level is None else level
-    kept = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
+    wanted = combinations.quantiles_in(quantiles)
+    kept: dict[str, Any] = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
     kept |= {"low": low, "high": high, "transform": transform}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
+    if wanted is not None:  # else as in the states of runs before there were any
+        kept["quantiles"] = list(wanted)
     learner = arguments.make_model(model, settings or [], arguments.words_in(fields.missing))
     learner = arguments.on_scale(learner, low, high, transform)
     request = running.Request(
@@ -131,7 +138,7 @@ def run(
         model=arguments.for_task(learner, fields.task),
         settings=fields.plain() | kept,
         delay=delay,
-        level=level,
+        spread=as_spread("run", level, wanted),
         steps=steps,
         known=ahead,
         labels=labels,
@@ -160,6 +167,7 @@ def predict(
     source: options.Source,
     out: options.Out = "-",
     level: options.Level = None,
+    quantiles: options.Quantiles = None,
     delimiter: options.Delimiter = None,
     key: options.FleetKey = None,
     quiet: options.Quiet = False,
@@ -176,15 +184,17 @@ def predict(
       driftline predict model.drift tomorrow.csv --out predictions.csv
       driftline predict model.drift - --level 0.9 < rows.jsonl
     """
+    from driftline.base.levels import as_spread
     from driftline.cli import combinations, predicting
 
     combinations.check_level(level)
+    spread = as_spread("predict", level, combinations.quantiles_in(quantiles))
     check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.reported("predict", LAYOUT):
         show = not quiet
         count, warning = predicting.predict(
-            model, source, out=out or STDOUT, level=level, delimiter=delimiter, key=key, show=show
+            model, source, out=out or STDOUT, spread=spread, delimiter=delimiter, key=key, show=show
         )
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} prediction{'' if count == 1 else 's'}: {out}")
@@ -203,6 +213,7 @@ def forecast(
     level: Annotated[
         float, typer.Option(metavar="SHARE", help="The share of labels that the intervals should contain.")
     ] = FORECAST_LEVEL,
+    quantiles: options.Quantiles = None,
     delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -217,13 +228,15 @@ def forecast(
       driftline run past.csv -t load --steps 48 --state model.drift
       driftline forecast model.drift future.csv --level 0.9 --out forecast.csv
     """
+    from driftline.base.levels import as_spread
     from driftline.cli import combinations, forecasting
 
     combinations.check_level(level)
+    spread = as_spread("forecast", level, combinations.quantiles_in(quantiles))
     check_file("--out", out, FORMATS)
     check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
     with errors.reported("forecast", LAYOUT):
-        count, warning = forecasting.forecast(model, source, out=out or STDOUT, level=level, delimiter=delimiter)
+        count, warning = forecasting.forecast(model, source, out=out or STDOUT, spread=spread, delimiter=delimiter)
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
     if not quiet and warning is not None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import typer
 
+from driftline.base.levels import as_levels
 from driftline.base.rules import PROBABILITY
 from driftline.cli.arguments import names_in
 from driftline.files import Options
@@ -18,6 +19,17 @@ def check_level(level: float | None) -> None:
     """Refuses a level that is not a probability."""
     if level is not None and not PROBABILITY.accepts(level):
         raise typer.BadParameter(f"--level must be {PROBABILITY.words}, got {level:g}")
+
+
+def quantiles_in(text: str | None) -> tuple[float, ...] | None:
+    """The levels of --quantiles; None without it."""
+    if text is None:
+        return None
+    try:
+        return tuple(as_levels([float(part) for part in text.split(",")], "").tolist())
+    except ValueError:
+        words = "must be probabilities in ascending order, separated by commas, such as 0.05,0.5,0.95"
+        raise typer.BadParameter(f"--quantiles {words}; got {text}") from None
 
 
 def refuse_ids(options: Options, command: str) -> None:
@@ -40,7 +52,7 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
         _refuse(flags, "--key", "--id", "--labels", "--steps", "--delay")
         options = replace(options, missing={"": SKIP, **options.missing})
     if options.task == CLASSIFY:
-        _refuse(flags, "--task classify", "--level", "--steps", "--id", "--report")
+        _refuse(flags, "--task classify", "--level", "--quantiles", "--steps", "--id", "--report")
     if flags["--steps"] is not None and delay:
         raise typer.BadParameter(
             f"--delay cannot be combined with --steps: if labels come {delay} rows late, add {delay} to --steps"

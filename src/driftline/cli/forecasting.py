@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from driftline.base.levels import as_spread
+from driftline.base.levels import Spread
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned, unlike_spacing
 from driftline.cli.outputs import new_output
-from driftline.cli.tasks import Columns
+from driftline.cli.tasks import Columns, spread_columns
 from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.files import Block, DataError, Options, Rows
@@ -82,12 +82,12 @@ def _columns(model: Forecaster) -> dict[Any, Column]:
     return {} if columns is None else columns.columns
 
 
-def forecast(path: Path, source: str | None, *, out: str, level: float, delimiter: str | None) -> tuple[int, str | None]:
+def forecast(path: Path, source: str | None, *, out: str, spread: Spread, delimiter: str | None) -> tuple[int, str | None]:
     """Forecasts the next rows; returns their number, and a warning if they do not seem to be the next ones."""
     with locked("forecast", {"--out": out}):
         trained = load(path)
         if source is None:
-            return _without_rows(trained, out, level), None
+            return _without_rows(trained, out, spread), None
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
         rows = Rows(source, options, known=trained.read)
         try:
@@ -98,7 +98,7 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
                 raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
             refuse_learned(blocks[0], recent, rows.name, THE_NEXT_ROWS)
             X = [row for block in blocks for row in block.X.mappings()]
-            columns = _beginning(trained, blocks) | _forecast(trained, X, level, rows.name)
+            columns = _beginning(trained, blocks) | _forecast(trained, X, spread, rows.name)
             warning = unlike_spacing(columns.get("time"), recent)
             with new_output(out, rows.ending) as output:
                 output.write(columns, blocks[0].zone)
@@ -107,7 +107,7 @@ def forecast(path: Path, source: str | None, *, out: str, level: float, delimite
         return len(X), None if warning is None else f"{rows.name}: {warning}"
 
 
-def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
+def _without_rows(trained: TrainedForecaster, out: str, spread: Spread) -> int:
     model = trained.model
     if known := _known_features(trained):
         words = (
@@ -115,7 +115,7 @@ def _without_rows(trained: TrainedForecaster, out: str, level: float) -> int:
         )
         raise DataError(words, source="SOURCE")
     steps = np.arange(model.steps)
-    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, level, "SOURCE")
+    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, spread, "SOURCE")
     with new_output(out, ".csv") as output:
         output.write(columns, None)
     return model.steps
@@ -182,13 +182,13 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Se
             raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)
 
 
-def _forecast(trained: TrainedForecaster, X: Any, level: float, source: str) -> Columns:
+def _forecast(trained: TrainedForecaster, X: Any, spread: Spread, source: str) -> Columns:
     model = trained.model
     try:
-        found = model._forecast(X, as_spread(WHERE, level), WHERE)
+        found = model._forecast(X, spread, WHERE)
     except ValueError as error:
         raise DataError(str(error), source=source) from error
-    return {"prediction": found.predictions, "lower": found.lower, "upper": found.upper}
+    return {"prediction": found.predictions, **spread_columns(found)}
 
 
 def _beginning(trained: TrainedForecaster, blocks: Sequence[Block]) -> Columns:

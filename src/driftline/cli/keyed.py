@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread
 from driftline.cli.measures import given_score
-from driftline.cli.tasks import Columns, Task, beginning
+from driftline.cli.tasks import Columns, Task, beginning, spread_columns
 from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
 from driftline.files import Options, Rows
@@ -32,16 +33,16 @@ class Keyed(Task):
     Args:
         model: the fleet.
         options: how the source is read.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         log: gathers the facts about each key, for the summary and the page.
     """
 
     least_rows = 16_384  # each call first copies the models of all its keys
 
-    def __init__(self, model: Fleet, options: Options, level: float | None, log: KeyLog) -> None:
-        super().__init__(model, given_score(LastAndMean.names, level), None)
+    def __init__(self, model: Fleet, options: Options, spread: Spread, log: KeyLog) -> None:
+        super().__init__(model, given_score(LastAndMean.names, spread), None)
         self._baselines = BaselinesByKey()
-        self.options, self.level, self.log = options, level, log
+        self.options, self.spread, self.log = options, spread, log
         self._words: list[str] = []
 
     @property
@@ -82,7 +83,7 @@ class Keyed(Task):
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftlineWarning)
-                run = self.model.run(keys, block.X, block.y, level=self.level)
+                run = self.model.run(keys, block.X, block.y, level=self.spread.level, quantiles=self.spread.quantiles)
         except REFUSED as error:
             at = getattr(error, "row", None)
             place = f"from {raw.place(0)} on" if at is None else raw.place(at)
@@ -99,9 +100,7 @@ class Keyed(Task):
             "key": np.array(keys, dtype=object),
             "prediction": run.predictions,
         }
-        if run.lower is not None and run.upper is not None:
-            columns |= {"lower": run.lower, "upper": run.upper}
-        return columns | {"alarm": alarms}, block.zone
+        return columns | spread_columns(run) | {"alarm": alarms}, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, in total and by key."""

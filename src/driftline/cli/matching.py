@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Outputs
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread
+from driftline.base.ticket import Ticket
 from driftline.cli.measures import given_score
-from driftline.cli.tasks import Columns, Task
+from driftline.cli.tasks import Columns, Task, spread_columns
 from driftline.delayed import Pending
 from driftline.evaluate.baselines import BaselinesById, LastAndMean
-from driftline.evaluate.scores import Predicted
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
 from driftline.files.follower import REFUSED, REFUSED_GAP, refused_gap
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
+from driftline.tables.inputs import Array
 
 
 class Matching(Task):
@@ -25,14 +28,14 @@ class Matching(Task):
 
     Args:
         model: the waiting rows and their learner.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         labels: a label file, merged with the rows by time; None if rows of the source bring the labels.
     """
 
-    def __init__(self, model: Pending, level: float | None, labels: Labels | None) -> None:
-        super().__init__(model, given_score(LastAndMean.names, level), None)
-        self.level, self.labels = level, labels
-        self._told: list[tuple[float, ...]] = []  # label, prediction, ends and baselines' predictions, to be scored
+    def __init__(self, model: Pending, spread: Spread, labels: Labels | None) -> None:
+        super().__init__(model, given_score(LastAndMean.names, spread), None)
+        self.spread, self.labels = spread, labels
+        self._told: list[tuple[float, ...]] = []  # label, baselines' predictions and the answer, to be scored
         self._baselines = BaselinesById()
         self._latest = -math.inf  # time of the last row
         self.learned = 0  # labels so far
@@ -80,8 +83,17 @@ class Matching(Task):
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
         self._baselines.ask(key)
-        ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
-        return (ticket.prediction, *ends)
+        return self._answer(ticket)
+
+    def _answer(self, ticket: Ticket) -> tuple[float, ...]:
+        """The prediction, the ends of the interval and the quantiles, as far as they are wanted."""
+        return (ticket.prediction, *self.spread.of_ticket(ticket))
+
+    def _outputs(self, answers: Array) -> Outputs:
+        """Answers of several rows by columns."""
+        out = self.spread.outputs(np.ascontiguousarray(answers[:, 0]))
+        self.spread.write(out, slice(None), answers[:, 1:])
+        return out
 
     def _learn(self, key: str, label: float, place: str, source: str = "") -> None:
         ticket = self.model._tickets.get(key)
@@ -92,8 +104,7 @@ class Matching(Task):
         self.learned += 1
         beside = self._baselines.tell(key, label)
         if ticket.labels:  # predictions of an untrained model are not scored
-            ends = (math.nan, math.nan) if self.level is None else ticket.interval(self.level)
-            self._told.append((label, ticket.prediction, *ends, *beside))
+            self._told.append((label, *beside, *self._answer(ticket)))
 
     def _advance(self, time: float, place: str) -> None:
         """Learns the labels known when a row came: those of earlier times. At equal times, rows go first."""
@@ -123,10 +134,10 @@ class Matching(Task):
     def _settle(self) -> None:
         self._baselines.keep(self.model)
         if self._told:
-            y, predicted, lower, upper, *beside = np.array(self._told).T
-            self._told = []
-            outputs = Predicted(predicted) if self.level is None else Predicted(predicted, lower, upper)
-            self.score.add(outputs, y, baselines=dict(zip(LastAndMean.names, beside, strict=True)))
+            told, names, self._told = np.array(self._told), LastAndMean.names, []
+            answers = 1 + len(names)
+            outputs = self._outputs(told[:, answers:])
+            self.score.add(outputs, told[:, 0], baselines=dict(zip(names, told[:, 1:answers].T, strict=True)))
 
     def _columns(self, answers: list[tuple[Any, ...]], raw: Block, block: Block) -> Columns:
         rows = [row for row, *_ in answers]
@@ -134,11 +145,9 @@ class Matching(Task):
         if block.times is not None:
             columns["time"] = block.times[[at for _, at, *_ in answers]]
         columns["id"] = np.array([key for _, _, key, *_ in answers], dtype=object)
-        numbers = np.array([numbers for _, _, _, *numbers in answers], dtype=np.float64).reshape(-1, 3)
-        columns["prediction"] = numbers[:, 0]
-        if self.level is not None:
-            columns |= {"lower": numbers[:, 1], "upper": numbers[:, 2]}
-        return columns
+        width = 1 + self.spread.width
+        out = self._outputs(np.array([numbers for _, _, _, *numbers in answers], dtype=np.float64).reshape(-1, width))
+        return columns | {"prediction": out.predictions} | spread_columns(out)
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and the position in the label file."""

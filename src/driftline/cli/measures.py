@@ -9,9 +9,20 @@ from typing import Any
 import numpy as np
 
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Spread
 from driftline.base.run import Run
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LastValue, OneSeasonAgo
-from driftline.evaluate.metrics import BASELINE_ACCURACIES, BASELINE_ERRORS, MAE, R2, RMSE, Accuracy, Coverage, OfBaseline
+from driftline.evaluate.metrics import (
+    BASELINE_ACCURACIES,
+    BASELINE_ERRORS,
+    CRPS,
+    MAE,
+    R2,
+    RMSE,
+    Accuracy,
+    Coverage,
+    OfBaseline,
+)
 from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.tables import Cell, Value
 from driftline.tables.inputs import Array
@@ -25,9 +36,9 @@ class Errors:
 
     columns: tuple[str, ...] = ("rmse", "mae", "r2", "rmse / last value's")  # of a table, beside the name and the time
 
-    def score(self, delay: int = 0, level: float | None = None) -> Score:
+    def score(self, delay: int = 0, spread: Spread = NO_SPREAD) -> Score:
         """An empty score for one learner whose labels come this many rows late; baselines learn the same labels."""
-        return Score(_numbers(BASELINES, level), baselines=Baselines(delay))
+        return Score(_numbers(BASELINES, spread), baselines=Baselines(delay))
 
     def losses(self, run: Run) -> Array:
         """The loss of each row."""
@@ -66,6 +77,8 @@ class Errors:
                 lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
         if own["coverage"] is not None:
             lines.append(f"  {100 * own['coverage']:.1f} % of the labels were in their intervals")
+        if own.get("crps") is not None:
+            lines.append(f"  CRPS of the quantiles {_shown(own['crps'])}")
         return lines
 
 
@@ -74,7 +87,7 @@ class WrongClasses(Errors):
 
     columns = ("accuracy", "error rate")
 
-    def score(self, delay: int = 0, level: float | None = None) -> Score:
+    def score(self, delay: int = 0, spread: Spread = NO_SPREAD) -> Score:
         """A score of classes, which have no intervals."""
         others = [OfBaseline(Accuracy(), name, title) for name, title in BASELINE_ACCURACIES.items()]
         return Score(Settings.totals([Accuracy(), *others]), classes=True, baselines=Baselines(delay, OF_CLASSES))
@@ -108,14 +121,16 @@ class WrongClasses(Errors):
         return [f"accuracy {100 * own['accuracy']:.1f} % of the classes", *shown]
 
 
-def given_score(baselines: Iterable[str], level: float | None = None) -> Score:
+def given_score(baselines: Iterable[str], spread: Spread = NO_SPREAD) -> Score:
     """A score of numbers whose baselines' predictions are given with the rows, because labels come in another order."""
-    return Score(_numbers(baselines, level))
+    return Score(_numbers(baselines, spread))
 
 
-def _numbers(baselines: Iterable[str], level: float | None) -> Settings:
+def _numbers(baselines: Iterable[str], spread: Spread) -> Settings:
     others = [OfBaseline(RMSE(), name, BASELINE_ERRORS[name]) for name in baselines]
-    return Settings.totals([RMSE(), MAE(), R2(), *others, *([] if level is None else [Coverage()])])
+    inside = [] if spread.level is None else [Coverage()]
+    scores = [] if spread.quantiles is None else [CRPS(spread.quantiles)]
+    return Settings.totals([RMSE(), MAE(), R2(), *others, *inside, *scores])
 
 
 def _r2(value: float | None) -> Value | Cell:

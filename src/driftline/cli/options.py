@@ -93,6 +93,10 @@ Delay = Annotated[
 Level = Annotated[
     float | None, typer.Option(metavar="SHARE", help="Give intervals that contain this share of the labels, e.g. 0.9.")
 ]
+Quantiles = Annotated[
+    str | None,
+    typer.Option(metavar="SHARES", help="Give quantiles of the label, such as 0.05,0.5,0.95, which it is below this often."),
+]
 Steps = Annotated[
     int | None,
     typer.Option(min=1, max=10_000, metavar="ROWS", help="Forecast this many rows ahead, one model per step; see forecast."),

@@ -11,11 +11,12 @@ import numpy as np
 
 from driftline.base.encoding import columns_of, each_row
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread
 from driftline.cli import checkpoint
 from driftline.cli.locks import locked
 from driftline.cli.next_rows import check_kind, refuse_learned
 from driftline.cli.outputs import Output, new_output
-from driftline.cli.tasks import Columns, as_written, beginning
+from driftline.cli.tasks import Columns, as_written, beginning, spread_columns
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import ModelFileError
 from driftline.evaluate import Progress
@@ -101,7 +102,7 @@ def predict(
     source: str,
     *,
     out: str,
-    level: float | None,
+    spread: Spread,
     delimiter: str | None,
     show: bool,
     key: str | None = None,
@@ -112,7 +113,7 @@ def predict(
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
         rows = Rows(source, options, known=trained.known)
         try:
-            predictor = Predictor(trained, rows, level)
+            predictor = Predictor(trained, rows, spread)
             with new_output(out, rows.ending) as output:
                 predictor.write(output, show)
                 confirm()
@@ -127,14 +128,14 @@ class Predictor:
     Args:
         trained: the model.
         rows: the file.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
 
     Attributes:
         count: the number of predictions so far.
     """
 
-    def __init__(self, trained: TrainedModel, rows: Rows, level: float | None) -> None:
-        self.trained, self.rows, self.level = trained, rows, level
+    def __init__(self, trained: TrainedModel, rows: Rows, spread: Spread) -> None:
+        self.trained, self.rows, self.spread = trained, rows, spread
         self.count = 0
         self._recent = list(rows.maker.recent)  # the times of the last rows learned
         self._keys: set[str] = set()
@@ -205,17 +206,16 @@ class Predictor:
         if isinstance(model, Fleet):
             keys = keys_of(raw, self.trained.options)
             self._keys.update(keys)
-            return _by_key(model, _as_learned(model, keys), block.X, self.level, keys)
+            return _by_key(model, _as_learned(model, keys), block.X, self.spread, keys)
         X = block.X if columns_of(model) or not model._traits.encodes else self._numbers(model, block)
         if not len(block) or self._single or not self.trained.in_order:
             return self._one_by_one(model, block, X)
         try:
-            found = {"prediction": as_written(model.predict(X))}
-            if self.level is not None:
-                found["lower"], found["upper"] = model.predict_intervals(X, self.level)
+            found = model._predicted(X, "predict", self.spread) if self.spread else None
+            said = model.predict(X) if found is None else found.predictions
         except ValueError:  # explained with its place
             return self._one_by_one(model, block, X)
-        return found
+        return {"prediction": as_written(said), **({} if found is None else spread_columns(found))}
 
     def _numbers(self, model: Learner, block: Block) -> Array:
         """The rows for a model without names; raises DataError if it learned from another number of columns."""
@@ -227,29 +227,29 @@ class Predictor:
     def _one_by_one(self, model: Learner, block: Block, X: RowBlock | Array) -> Columns:
         """Predicts the next row, or rows with ids, whose labels are as late as in the run."""
         count, classes = len(block), model._estimator_type == "classifier"
-        said, ends = np.empty(count, dtype=object if classes else np.float64), np.full((2, count), np.nan)
+        out, spreads = self.spread.outputs(np.empty(count, dtype=object if classes else np.float64)), list[list[float]]()
         rows = each_row(model, X, 0, count) if isinstance(X, RowBlock) else iter(X[:count])
         place = 0
         try:
             for place, row in enumerate(rows):
                 ticket = model.ask(row, self.trained.delay if self.trained.in_order else None)
-                said[place] = ticket.prediction
-                if self.level is not None:
-                    ends[:, place] = ticket.interval(self.level)
+                out.predictions[place] = ticket.prediction
+                spreads.append(self.spread.of_ticket(ticket))
         except ValueError as error:
             raise DataError(str(error), place=block.place(place)) from error
-        return {"prediction": as_written(said)} | ({} if self.level is None else {"lower": ends[0], "upper": ends[1]})
+        self.spread.write(out, slice(None), spreads)
+        return {"prediction": as_written(out.predictions), **spread_columns(out)}
 
     def warning(self) -> str | None:
         """What to say about several rows, which the model predicts as if no label came in between."""
         model = self.trained.model
         if isinstance(model, Fleet):
             return (
-                SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._traits.looks_back or self.level) else None
+                SEVERAL_ROWS if self.count > len(self._keys) and (model.learner._traits.looks_back or self.spread) else None
             )
         if not self.trained.in_order or self._single:
             return None
-        return without_labels(model, self.trained.delay or 0, bounded=self.level is not None)
+        return without_labels(model, self.trained.delay or 0, bounded=bool(self.spread))
 
 
 def without_labels(model: Learner, delay: int, *, bounded: bool) -> str | None:
@@ -280,13 +280,12 @@ def _as_learned(fleet: Fleet, keys: list[str]) -> list[Any]:
     return [known.get(key, key) for key in keys]
 
 
-def _by_key(fleet: Fleet, keys: list[Any], X: Any, level: float | None, written: list[str]) -> Columns:
+def _by_key(fleet: Fleet, keys: list[Any], X: Any, spread: Spread, written: list[str]) -> Columns:
     """Predicts each row as the next one of its key."""
     try:
-        columns = {"key": np.array(written, dtype=object), "prediction": as_written(fleet.predict_many(keys, X))}
-        if level is None:
-            return columns
-        lower, upper = fleet.predict_intervals(keys, X, level)
+        said = as_written(fleet.predict_many(keys, X))
+        found = fleet._predict_spread(keys, X, spread, "Fleet.predict_intervals") if spread else None
     except (TypeError, ValueError) as error:
         raise DataError(str(error)) from error
-    return columns | {"lower": lower, "upper": upper}
+    columns = {"key": np.array(written, dtype=object), "prediction": said}
+    return columns if found is None else columns | spread_columns(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from driftline.base.levels import as_spread
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.measures import Errors
@@ -25,9 +26,9 @@ def _by_step(kept: Checkpoint) -> list[dict[str, float | None]]:
     """The figures of a forecaster at each step; empty for any other model."""
     if not isinstance(kept.model, Forecaster):
         return []
-    found = []
+    spread, found = as_spread("report", kept.settings["level"], kept.settings.get("quantiles")), []
     for step in range(kept.model.steps):
-        score = Errors().score(step, kept.settings["level"])
+        score = Errors().score(step, spread)
         score.restore(kept.parts[f"score {step}"])
         found.append(score.figures())
     return found

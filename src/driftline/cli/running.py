@@ -12,6 +12,7 @@ from time import monotonic, perf_counter
 from typing import Any
 
 from driftline.base.learner import Learner
+from driftline.base.levels import NO_SPREAD, Spread
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
 from driftline.cli.keyed import Keyed
@@ -52,7 +53,7 @@ class Request:
     model: Learner
     settings: dict[str, Any]  # as stored in a state, by option
     delay: int = 0
-    level: float | None = None
+    spread: Spread = NO_SPREAD
     steps: int | None = None  # how many rows ahead to forecast; None to predict each row
     known: tuple[str, ...] | None = None  # the columns known ahead; None for all
     labels: str | None = None  # a file of labels by id
@@ -133,34 +134,30 @@ class FileRun:
         if request.options.id is not None:
             before = None if kept is None else kept.parts.get("labels")
             labels = None if request.labels is None else Labels(request.labels, request.options, before)
-            return Matching(Pending(request.model) if kept is None else kept.model, request.level, labels)
+            return Matching(Pending(request.model) if kept is None else kept.model, request.spread, labels)
         if request.options.key is not None:
             return self._make_keyed(kept)
         if request.report is not None:
-            log = RunLog(target=request.options.target or "y", level=request.level, delay=request.delay)
+            log = RunLog(target=request.options.target or "y", level=request.spread.level, delay=request.delay)
         if kept is not None and request.report is not None:
             if "report" not in kept.parts:
                 raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
             log = RunLog.restore(kept.parts["report"])
         if request.steps is None:
             measure = WrongClasses() if request.options.task == CLASSIFY else Errors()
-            return Following(request.model if kept is None else kept.model, measure, request.delay, request.level, log)
+            return Following(request.model if kept is None else kept.model, measure, request.delay, request.spread, log)
         self._check_known()
         time = [] if request.options.time is None else [request.options.time]
         known = None if request.known is None else list(dict.fromkeys([*request.known, *time]))
         model = Forecaster(request.model, request.steps, known) if kept is None else kept.model
-        return Forecasting(model, request.level, log)
+        return Forecasting(model, request.spread, log)
 
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
         request, history = self.request, self.request.report is not None
         if kept is not None and history and kept.parts["keys"]["pieces"] is None:
             raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
-        fleet = (
-            Fleet(request.model, named=True, alarms=True, intervals=request.level is not None)
-            if kept is None
-            else kept.model
-        )
-        return Keyed(fleet, request.options, request.level, KeyLog(history))
+        fleet = Fleet(request.model, named=True, alarms=True, intervals=bool(request.spread)) if kept is None else kept.model
+        return Keyed(fleet, request.options, request.spread, KeyLog(history))
 
     def _check_known(self) -> None:
         """Checks that the columns given as known ahead exist, if the file's columns are known."""

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Outputs
 from driftline.base.learner import Learner
-from driftline.base.levels import as_spread
+from driftline.base.levels import Spread, quantile_names
 from driftline.base.run import Run
 from driftline.base.stability import concerns
 from driftline.cli.measures import Errors, WrongClasses
 from driftline.delayed import Forecaster
-from driftline.evaluate.scores import Predicted, Score
+from driftline.delayed.forecast import Forecast
+from driftline.evaluate.scores import Score
 from driftline.files import Block, Follower, Rows
 from driftline.files.follower import REFUSED, refused
+from driftline.fleet.call import Answer
 from driftline.report import RunLog
 from driftline.report.clock import InUTC
 from driftline.report.page import write_page
@@ -25,7 +28,16 @@ from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
 Columns = dict[str, Array]
-_FORECAST = ("prediction", "lower", "upper")
+
+
+def spread_columns(out: Outputs | Run | Forecast | Answer) -> Columns:
+    """The columns of intervals and quantiles, as far as there are any."""
+    columns: Columns = {}
+    if out.lower is not None and out.upper is not None:
+        columns |= {"lower": out.lower, "upper": out.upper}
+    if out.quantiles is not None and out.quantile_levels is not None:
+        columns |= dict(zip(quantile_names(out.quantile_levels), out.quantiles.T, strict=True))
+    return columns
 
 
 class Task(ABC):
@@ -119,14 +131,14 @@ class Following(Task):
         model: the learner.
         measure: errors of numbers, or wrong classes.
         delay: how many rows late labels arrive.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         run_log: collects the data of the report; None for no report.
     """
 
-    def __init__(self, model: Learner, measure: Errors, delay: int, level: float | None, run_log: RunLog | None) -> None:
-        super().__init__(model, measure.score(delay, level), run_log)
+    def __init__(self, model: Learner, measure: Errors, delay: int, spread: Spread, run_log: RunLog | None) -> None:
+        super().__init__(model, measure.score(delay, spread), run_log)
         self.measure = measure
-        self.follower = Follower(model, delay=delay, spread=as_spread("run", level))
+        self.follower = Follower(model, delay=delay, spread=spread)
 
     @property
     def learner(self) -> Learner:
@@ -149,10 +161,7 @@ class Following(Task):
         assert block.y is not None
         self._tell_report(run, block.X, block.y, block, block.times)
         self.score.add(run, block.y)
-        columns = {**beginning(block), "prediction": as_written(run.predictions)}
-        if run.lower is not None and run.upper is not None:
-            columns |= {"lower": run.lower, "upper": run.upper}
-        return columns, block.zone
+        return {**beginning(block), "prediction": as_written(run.predictions), **spread_columns(run)}, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and the rows that wait for their labels."""
@@ -169,14 +178,14 @@ class Forecasting(Task):
 
     Args:
         model: the forecaster.
-        level: coverage of the intervals.
+        spread: the intervals, and the quantiles if they are wanted.
         run_log: follows the first step.
     """
 
-    def __init__(self, model: Forecaster, level: float | None, run_log: RunLog | None) -> None:
-        self.scores = [Errors().score(step, level) for step in range(model.steps)]
+    def __init__(self, model: Forecaster, spread: Spread, run_log: RunLog | None) -> None:
+        self.scores = [Errors().score(step, spread) for step in range(model.steps)]
         super().__init__(model, self.scores[0], run_log)
-        self.level = level
+        self.spread = spread
 
     @property
     def learner(self) -> Learner:
@@ -203,7 +212,7 @@ class Forecasting(Task):
         block = rows.read(raw)
         assert block.y is not None
         try:
-            run = self.model._learn(block.X, block.y, as_spread("Forecaster", self.level), "Forecaster", block.start)
+            run = self.model._learn(block.X, block.y, self.spread, "Forecaster", block.start)
         except REFUSED as error:
             raise refused(self.learner, block, error) from error
         assert run.lower is not None
@@ -213,9 +222,10 @@ class Forecasting(Task):
         self._tell_report(one, block.X, block.y, block, block.times)
         columns = beginning(block)
         for step, score in enumerate(self.scores):
-            found = [values[:, step] for values in (run.predictions, run.lower, run.upper)]
-            columns |= {f"{name}_{step + 1}": values for name, values in zip(_FORECAST, found, strict=True)}
-            score.add(Predicted(*found), block.y, early=int(run.uninformed[step]))
+            found = run.at_step(step + 1)
+            written = {"prediction": found.predictions, **spread_columns(found)}
+            columns |= {f"{name}_{step + 1}": values for name, values in written.items()}
+            score.add(found, block.y, early=int(run.uninformed[step]))
         return columns, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
