@@ -17,10 +17,11 @@ demo: $(VENV)/core  ## run the main commands on a drifting stream, and compare l
 	$(BIN)/driftline demo
 	$(BIN)/python -m driftline.demo.tracking
 	$(BIN)/python -m driftline.demo.forecasting
+	$(BIN)/python -m driftline.demo.how_sure
 
 pictures: $(VENV)/test demo  ## redraw the pictures of README and docs; the one of the report needs Chromium
 	$(BIN)/python -m tests.test_report.photograph demo/report.html docs/_static/report.png
-	cp demo/tracking.png demo/forecast.png docs/_static
+	cp demo/tracking.png demo/forecast.png demo/how_sure.png docs/_static
 
 test: $(VENV)/test test-native  ## the whole test suite
 	$(BIN)/python -m pytest

@@ -56,7 +56,7 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     bool good = true;
     for (const double* bound = flat; bound < debts; ++bound)
         good = good && *bound >= 0 && *bound <= most_bound_saved;
-    const double rows_at_once = at_least(rest[6], rest[7]), widest = at_least(1, repaid / 0.5 * rows_at_once) * (1 + 1e-6);
+    const double rows_at_once = at_least(rest[6], rest[7]), widest = at_least(1, rows_at_once / most_batch) * (1 + 1e-6);
     for (const double* debt = debts; debt < weights; ++debt)
         good = good && *debt >= widest * least_debt && *debt <= widest * most_debt;
     const auto add_weight = [&good, &total](double weight) {

@@ -11,7 +11,7 @@ import numpy as np
 
 LEVELS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.925, 0.95, 0.975, 0.99, 0.995, 0.999]
 STEP, MEMORY, PLACE_MEMORY = 0.3, 512, 256
-REPAID, FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 0.05, 1 / 3000, -30, 200, 0.15
+FORGOTTEN, LEAST_DEBT, MOST_DEBT, MOST_GROWTH = 1 / 3000, -30, 200, 0.1
 UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share kept
 BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
 RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # this many misses in a row show that errors have changed
@@ -41,10 +41,15 @@ def clamp(value, least, most):
     return min(max(value, least), most)
 
 
-def share_aimed_at(level, debt):
+def usual_debt(level):
+    """20 misses up to level 0.9, and fewer where fewer are expected."""
+    return 20 * min(1, 10 * (1 - level))
+
+
+def share_aimed_at(level, debt, power=3):
     """The share of misses to aim at, so that excess misses are repaid."""
     outside = 1 - level
-    return clamp(outside - REPAID * debt, outside / 10, min(10 * outside, (1 + outside) / 2))
+    return clamp(outside - (debt / usual_debt(level)) ** power, 0.3 * outside, min(10 * outside, (1 + outside) / 2))
 
 
 class Bounds:
@@ -75,8 +80,8 @@ class Bounds:
         return [max(own[: k + 1]) for k in range(len(own))]
 
     def urgency(self):
-        """The factor on debts: up to 4 if labels are over 24 rows late, but a batch of rows repays at most half together."""
-        return min(clamp(self.late / 24, 1, 4), 0.5 / REPAID / self.rows_at_once())
+        """The factor on debts: 4 at first, 1 from 1,000 labels on, and less for batches of more than 10 rows."""
+        return min(clamp(1000 / max(1, self.rows), 1, 4), 10 / self.rows_at_once())
 
     def urgent_debts(self):
         """The debts times the urgency, by level, in single precision as in a ticket."""
@@ -104,7 +109,7 @@ class Bounds:
         if self.origin != self.rows - late:
             self.origin, self.last_batch, self.batch = self.rows - late, self.batch, 0
         self.batch += self.origin > 0  # before the first label every row waits, in batches or not
-        aimed, in_batches, scale = self.shares(), self.rows_at_once() > 1, max(1, self.rows_at_once() * REPAID / 0.5)
+        aimed, in_batches, scale = self.shares(), self.rows_at_once() > 1, max(1, self.rows_at_once() / 10)
         for k, level in enumerate(LEVELS):
             if self.base[k] > 0 and not in_batches:
                 self.debt[k] += aimed[k] - (1 - level)
@@ -158,14 +163,13 @@ class Bounds:
         return side * (root(position) + nearer * (root(after) - root(position)))
 
     def _late_log_factor(self, k):
-        debt = self.urgent_debt(k)
-        share = share_aimed_at(LEVELS[k], debt)
-        beyond = share - (1 - LEVELS[k] - REPAID * debt)  # the part that no share within the limits repays
+        share = share_aimed_at(LEVELS[k], self.urgent_debt(k), 1 if self.rows_at_once() > 1 else 3)
         if share < 1 - LEVELS[-1]:
             quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
         else:
             quantile = float(np.interp(1 - share, LEVELS, self.base))
-        growth = min(MOST_GROWTH, max(72 / self.late**2, 2 / self.late)) * beyond / (REPAID * self.urgency())
+        debt = self.debt[k] * self.urgency()
+        growth = min(MOST_GROWTH, 2 / max(self.late, 1)) * math.copysign(max(0, abs(debt) - usual_debt(LEVELS[k]) / 2), debt)
         log_bound = min(math.log(quantile) + growth, math.log(self._most_bound()))
         return clamp(log_bound - math.log(self.base[k]), math.log(1e-6), math.log(1e12))
 
@@ -193,7 +197,7 @@ class Bounds:
     def _act_on_run(self, scores):
         """Forgets excess coverage; if most of the run is far above the recent scores, these weigh as much as the run."""
         self.log_factor = [max(0, log) for log in self.log_factor]
-        self.debt = [max(0, debt) for debt in self.debt]
+        self.debt = [0 if debt < -20 else debt for debt in self.debt]
         if sum(score > FAR * self.base[RUN_LEVEL] for score in scores) > RUN / 2:
             total = self.zeros + sum(self.bins)
             if total > RUN * UNIT:

@@ -37,14 +37,17 @@ class Mixture:
 
 
 class Cell:
-    """The mean relative size of the errors at one value."""
+    """The mean relative size of the errors at one value, and the correction of their log-scale."""
 
     def __init__(self) -> None:
-        self.rows = self.mean = 0.0
+        self.rows = self.mean = self.correction = 0.0
 
     def add(self, relative: float) -> None:
         self.rows += 1
         self.mean += (relative - self.mean) * max(0.02, 1 / self.rows)
+
+    def correct(self, missed: bool, rate: float) -> None:
+        self.correction = float(np.clip(self.correction + rate * (missed - 0.1 - 0.1 * self.correction), -1, 1))
 
     def usual(self) -> float:
         return self.rows * self.mean / (self.rows + 5)
@@ -64,14 +67,15 @@ class Scale:
         self.edges = np.zeros(9)
         self.cells = [defaultdict[int | None, Cell](Cell) for _ in range(d + 1)]
         self.full, self.recent, self.mixture = Fit(7 + 2 * d, 0.9995, 30), Fit(3, 0.9995, 30), Mixture()
-        self.rows = 0
+        self.rows, self.high = 0, 0.9  # the log-size that a tenth of the errors exceed, less the usual one and the scale's
 
     def relative(self, value: float) -> float:
         return held(np.log(max(abs(value), 1e-150)) - self.usual) if self.rows else 0.0
 
     def ask(self, x: Array, places: list[int | None], last: float, said: Array, prediction: float) -> Asked:
         places = [*places, int(np.sum(self.edges < prediction))]
-        usual = [cells[place].usual() for cells, place in zip(self.cells, places, strict=True)]
+        found = [cells[place] for cells, place in zip(self.cells, places, strict=True)]
+        usual, correction = [cell.usual() for cell in found], sum(cell.correction for cell in found)
         spread = self.relative(float(np.std(said)))
         recent = self.sizes * (self.delay == 0)
         row = np.array([*recent, usual[-1], self.relative(prediction - last), spread, prediction, *x, *usual[:-1]])
@@ -79,7 +83,7 @@ class Scale:
         full, short = (held(self.full.predict(row)), held(self.recent.predict(recent))) if ready else (0.0, 0.0)
         full *= max(0.5, 1 - 0.04 * self.delay)
         scales = np.array([0, full / 2, full, short / 2, short])
-        return Asked(prediction, places, recent, row, scales, self.offset + self.mixture.mix(scales))
+        return Asked(prediction, places, recent, row, scales, self.offset + held(self.mixture.mix(scales) + correction))
 
     def learn(self, asked: Asked, y: float) -> None:
         magnitude = abs(y - asked.prediction)
@@ -90,9 +94,12 @@ class Scale:
         self.mixture.learn(asked.scales, magnitude)
         self.full.learn(asked.row, relative)
         self.recent.learn(asked.recent, relative)
-        for cells, place in zip(self.cells, asked.places, strict=True):
-            if place is not None:
-                cells[place].add(relative)
+        found = [cells[place] for cells, place in zip(self.cells, asked.places, strict=True) if place is not None]
+        missed = bool(size > self.usual + self.high + asked.log_scale)
+        self.high += 0.05 * (missed - 0.1)
+        for cell in found:
+            cell.add(relative)
+            cell.correct(missed, 0.03 / np.sqrt(len(found)) / (1 + self.delay / 12))
         self.rows += 1
         self.sizes += (relative - self.sizes) * np.maximum(RATES, 1 / self.rows)
         self.offset *= 0.997

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from driftline import cli
-from driftline.demo import demand, forecasting, tracking
+from driftline.demo import demand, forecasting, how_sure, tracking
 from driftline.demo.tour import steps
 from tests.test_report.conftest import browser  # noqa: F401 - a fixture
 from tests.test_report.photograph import photograph
@@ -27,7 +27,10 @@ def changed(drawn, kept):
     return float((np.abs(points[0] - points[1]).max(axis=2) > DIFFERENT).mean())
 
 
-@pytest.mark.parametrize(("draw", "name"), [(tracking.main, "tracking.png"), (forecasting.main, "forecast.png")])
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [(tracking.main, "tracking.png"), (forecasting.main, "forecast.png"), (how_sure.main, "how_sure.png")],
+)
 def test_pictures_of_the_demonstrations_match_those_in_the_docs(draw, name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     draw()

@@ -19,6 +19,7 @@ from driftline.evaluate.baselines import Baselines
 from driftline.report import hindsight
 from driftline.report.alarm_log import AlarmLog
 from driftline.report.clock import as_times
+from driftline.report.groups import GroupLog
 from driftline.report.hindsight import Hindsight
 from driftline.report.model_summary import model_summary
 from driftline.report.pyramid import Pyramid
@@ -62,7 +63,7 @@ class RunLog(Resumable):
 
     _fields = (
         "names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed", "places", "fine",
-        "snapshots", "baselines", "alarms", "recent", "spread",
+        "snapshots", "baselines", "alarms", "recent", "spread", "groups",
     )  # fmt: skip
     _write_page: ClassVar[Callable[..., None]]  # driftline.report.page sets it
 
@@ -86,6 +87,7 @@ class RunLog(Resumable):
         self.alarm = Alarm()
         self.alarms = AlarmLog()
         self.recent = RecentRows()
+        self.groups = GroupLog()
         self.hindsight: Hindsight | None = None
         self.columns: Columns | None = None  # of frames with text or times
         self.spread = Spread()  # of the features, if there is no hindsight
@@ -195,7 +197,9 @@ class RunLog(Resumable):
         edges = np.cumsum([0, *(len(block) for block in blocks)]) if blocks else [0, len(shown)]
         for place, (start, stop) in enumerate(pairwise(edges)):
             inside = raised[(raised >= start) & (raised < stop)]
-            self.alarms.add(shown[start:stop], blocks[place] if blocks else None, self.rows + inside)
+            features = blocks[place] if blocks else None
+            self.alarms.add(shown[start:stop], features, self.rows + inside)
+            self.groups.add(rows, start, features, self.clock)
 
     def _look_back(self, X: Any, table: RowBlock | None, blocks: list[Array], rows: RunRows) -> None:
         y = np.where(rows.counted, rows.y, np.nan)

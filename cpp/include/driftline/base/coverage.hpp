@@ -44,6 +44,9 @@ inline constexpr std::uint32_t long_run = (1u << most_waiting) - 1; // as bits
 static_assert(levels[run_level] == 0.9);
 // Scores this many times the quantile of the run level are far above the recent ones: a factor grows so much in 17 misses.
 inline constexpr double far_above = 100;
+// Late labels, whose errors are alike, often have such runs. Their debts are forgiven only if that far below 0: they rarely
+// are, except after a quiet spell.
+inline constexpr double surplus = -20;
 
 // Where labels lay among the ends of the intervals issued, for quantiles.hpp: places from below all intervals to above them,
 // with the prediction itself in the middle. Between the ends of neighbouring levels there are several places, because the
@@ -291,7 +294,7 @@ DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
 DRIFTLINE_ONCE inline void end_run(Coverage& c) {
     for (Index k = 0; k < level_count; ++k) {
         c.bound[k] = at_least(c.base[k], c.bound[k]);
-        c.debt[k] = c.debt[k] > 0 ? c.debt[k] : 0;
+        c.debt[k] = c.debt[k] < surplus ? 0 : c.debt[k];
     }
     Index far = 0;
     for (Index i = c.taken - most_waiting; i < c.taken; ++i)

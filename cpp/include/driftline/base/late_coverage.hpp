@@ -1,28 +1,35 @@
 // The basis of an interval, kept until its label comes, and how labels that come late correct the coverage.
 //
 // With late labels, adjusting a factor overshoots, because intervals that still wait for their labels have not been scored.
-// Instead, the bound is the quantile of an adjusted level, chosen to repay the excess misses. A waiting interval counts as
-// its expected number of misses.
+// Instead, the bound is the quantile of an adjusted level, chosen to repay the excess misses, the debt. A waiting interval
+// counts as its expected number of misses.
+//
+// Errors of late labels come in bursts, so a debt of a few misses says little, and widths that follow it are worse. What
+// matters is that the debt does not leave a band: the adjustment grows with its cube.
 #pragma once
 
 #include "driftline/base/coverage.hpp"
 
 namespace driftline {
 
-// Each row aims to repay the fraction `repaid` of a debt, and up to `most_urgency` times that if labels are more than
-// `usual_late` rows late. The fraction `forgotten` is written off. Beyond the largest and the smallest share that a row may
-// aim at, each miss of the debt moves the bound by another factor, which is smaller for longer delays.
-inline constexpr double repaid = 0.05, forgotten = 1 / 3000.0, least_debt = -30, most_debt = 200, most_growth = 0.15;
-inline constexpr double usual_late = 24, most_urgency = 4;
-inline constexpr Index least_batch = 4; // fewer rows in succession may happen to be asked between two labels
-// Shares of labels outside the interval: that of each level, and the least and the most that a row may aim at.
+// A row aims at a share of misses that differs from 1 - level by the cube of debt / usual_debt, and the bound is multiplied
+// by another factor for each miss by which the debt exceeds half of usual_debt, which is smaller for longer delays. Debts
+// count more among the first `early_rows` labels, up to `most_urgency` times. The fraction `forgotten` is written off.
+inline constexpr double most_usual_debt = 20, most_growth = 0.1, forgotten = 1 / 3000.0;
+inline constexpr double least_debt = -30, most_debt = 200, early_rows = 1000, most_urgency = 4;
+inline constexpr double most_batch = 10; // rows of larger batches repay less, and have a wider band
+inline constexpr Index least_batch = 4;  // fewer rows in succession may happen to be asked between two labels
+// Shares of labels outside the interval: that of each level, and the least and the most that a row may aim at. High levels
+// expect few misses, so a few more matter.
 struct LateShares {
-    alignas(32) double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {};
+    alignas(32) double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {},
+                       usual_debt[level_count] = {};
     double per_share[level_count - 1] = {}; // 1 / (outside[k] - outside[k + 1])
     constexpr LateShares() {
         for (Index k = 0; k < level_count; ++k) {
             outside[k] = 1 - levels[k];
-            least[k] = outside[k] / 10;
+            least[k] = 0.3 * outside[k];
+            usual_debt[k] = most_usual_debt * (outside[k] < 0.1 ? outside[k] / 0.1 : 1);
             most[k] = 10 * outside[k] < (1 + outside[k]) / 2 ? 10 * outside[k] : (1 + outside[k]) / 2;
         }
         for (Index k = 0; k + 1 < level_count; ++k)
@@ -63,20 +70,20 @@ inline Index rows_at_once(const Coverage& c) {
     const Index rows = c.batch > c.last_batch ? c.batch : c.last_batch;
     return rows < least_batch ? 1 : rows;
 }
-// A debt weighs more if labels are very late, because corrections are few. If labels come in batches, all rows of a batch
-// are to repay half of it together.
+// A few misses matter in a short stream. If labels come in batches, all rows of a batch repay a debt together.
 inline double urgency(const Coverage& c) {
-    const double urgent = at_most(at_least(1, static_cast<double>(c.delay) / usual_late), most_urgency);
-    return at_most(urgent, 0.5 / repaid / static_cast<double>(rows_at_once(c)));
+    const double urgent = at_most(at_least(1, early_rows / at_least(1, static_cast<double>(c.noted))), most_urgency);
+    return at_most(urgent, most_batch / static_cast<double>(rows_at_once(c)));
 }
 // The debts of the levels from k on, times their urgency, in the precision in which a basis keeps them.
 DRIFTLINE_INLINE Few<float> urgent_debts(const Coverage& c, Index k, double urgent) {
     return narrowed<float>(urgent * load_doubles(c.debt + k));
 }
 // The shares of misses with which the levels from k on would repay urgent debts.
-DRIFTLINE_INLINE Doubles shares_aimed_at(Index k, Few<float> urgent_debt) {
-    const Doubles debt = __builtin_convertvector(urgent_debt, Doubles);
-    return smaller(larger(wide(shares.outside + k) - repaid * debt, wide(shares.least + k)), wide(shares.most + k));
+DRIFTLINE_INLINE Doubles shares_aimed_at(Index k, Few<float> urgent_debt, bool batches) {
+    const Doubles debt = __builtin_convertvector(urgent_debt, Doubles) / wide(shares.usual_debt + k);
+    const Doubles share = wide(shares.outside + k) - (batches ? debt : debt * debt * debt);
+    return smaller(larger(share, wide(shares.least + k)), wide(shares.most + k));
 }
 DRIFTLINE_INLINE void base_interval(Coverage& c, const Limits& limits, double variance, double largest_loss,
                                     IntervalBasis& out) {
@@ -114,7 +121,7 @@ DRIFTLINE_INLINE double exceeded_by(const Coverage& c, double share) {
 }
 
 // The limits of a debt, in units of those without batches: where a row repays less, more has to be kept.
-inline double debt_scale(const Coverage& c) { return at_least(1, repaid / 0.5 * static_cast<double>(rows_at_once(c))); }
+inline double debt_scale(const Coverage& c) { return at_least(1, static_cast<double>(rows_at_once(c)) / most_batch); }
 
 // Counts a late row among those predicted with the same number of known labels. Rows predicted before the first label are
 // not counted: they do not show whether labels come in batches.
@@ -135,9 +142,9 @@ inline void settle_debts(Coverage& c, double score, const IntervalBasis& basis) 
     const double least = least_debt * debt_scale(c), most = most_debt * debt_scale(c);
     for (Index k = 0; k < level_count; k += lanes<double>) {
         const Doubles zero = {}, old = load_doubles(c.debt + k), bound = load_anywhere<Doubles>(basis.bound + k);
-        const Doubles issued = shares_aimed_at(k, urgent_debts(c, k, urgent)) - wide(shares.outside + k);
+        const Doubles issued = shares_aimed_at(k, urgent_debts(c, k, urgent), batches) - wide(shares.outside + k);
         const Doubles missed = all(score) > bound ? all(1.0) : zero;
-        const Doubles expected = shares_aimed_at(k, load_anywhere<Few<float>>(basis.debt + k));
+        const Doubles expected = shares_aimed_at(k, load_anywhere<Few<float>>(basis.debt + k), false);
         const Doubles known = missed - (batches ? wide(shares.outside + k) : expected);
         const Doubles waits = batches ? zero : issued;
         const Doubles debt = old + (wide(c.bound + k) > 0 ? waits : zero) + (bound > 0 ? known : zero);
@@ -151,20 +158,16 @@ inline double most_bound(const Coverage& c) {
 }
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
-    const double delay = static_cast<double>(c.delay), urgent = urgency(c);
-    const double growth = at_most(most_growth, at_least(2, 3 * usual_late / delay) / delay) / urgent;
-    alignas(32) double aimed[level_count], beyond[level_count]; // misses of the debt that no share can repay
-    for (Index k = 0; k < level_count; k += lanes<double>) {
-        const Few<float> debt = urgent_debts(c, k, urgent);
-        const Doubles share = shares_aimed_at(k, debt), repayable = (wide(shares.outside + k) - share) / repaid;
-        store(aimed + k, share);
-        store(beyond + k, __builtin_convertvector(debt, Doubles) - repayable);
-    }
-    for (Index k = 0; k < level_count; ++k)
+    const double urgent = urgency(c), growth = at_most(most_growth, 2 / static_cast<double>(c.delay));
+    alignas(32) double aimed[level_count];
+    for (Index k = 0; k < level_count; k += lanes<double>)
+        store(aimed + k, shares_aimed_at(k, urgent_debts(c, k, urgent), rows_at_once(c) > 1));
+    for (Index k = 0; k < level_count; ++k) {
+        const double debt = urgent * c.debt[k], excess = debt - saturate(debt, shares.usual_debt[k] / 2);
         c.bound[k] = exceeded_by(c, aimed[k]);
-    for (Index k = 0; k < level_count; ++k)
-        if (std::fabs(beyond[k]) > 1e-9) // not just rounding
-            c.bound[k] *= std::exp(growth * beyond[k]);
+        if (excess != 0)
+            c.bound[k] *= std::exp(growth * excess);
+    }
     double widest = 0;
     for (const double bound : c.bound)
         widest = at_least(widest, bound);

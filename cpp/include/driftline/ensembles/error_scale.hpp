@@ -6,6 +6,10 @@
 // constant by the predictive likelihood of the errors, so the scale stays constant if errors have one size. If labels are
 // late, recent sizes say little about a row, and intervals cannot soon correct a wrong scale: it then varies less.
 //
+// Errors of one mean size may differ in their largest ones, so intervals would miss more labels in some groups of rows than
+// in others. The scale is therefore corrected for each value of a feature and each tenth of the predictions: it grows if
+// more than a tenth of the errors there exceed what a tenth of all errors exceeds.
+//
 // The scale is relative, and bounded: coverage.hpp follows errors that change by orders of magnitude.
 #pragma once
 
@@ -84,7 +88,8 @@ class ErrorScale {
         const bool ready = rows_ >= first_rows;
         fields.scale[1] = ready ? held(full_.predict(row_of(fields))) : 0;
         fields.scale[2] = ready ? held(recent_.predict(fields.scale_inputs)) : 0;
-        fields.scale[0] = std::exp(2 * (offset_ + mixture_.mix(candidates(fields).data())));
+        const double size = mixture_.mix(candidates(fields).data()) + correction(fields);
+        fields.scale[0] = std::exp(2 * (offset_ + held(size)));
     }
     // If a feature is new since the row was predicted, only the parts without features learn.
     void learn(const RecordFields& fields, double error, double weight, bool whole) {
@@ -96,7 +101,7 @@ class ErrorScale {
         if (whole) {
             full_.learn(row_of(fields), relative, weight);
             recent_.learn(fields.scale_inputs, relative, weight);
-            learn_tables(fields, relative);
+            learn_tables(fields, relative, size);
         }
         rows_ += 1;
         for (Index k = 0; k < spans; ++k)
@@ -137,19 +142,20 @@ class ErrorScale {
         act(&usual_, 1);
         act(&run_, 1);
         act(&offset_, 1);
+        act(&high_, 1);
         act(sizes_, spans);
         act(edges_, tenths - 1);
         act(predictions_, kept);
-        act(reinterpret_cast<double*>(by_tenth_), 2 * tenths);
+        act(reinterpret_cast<double*>(by_tenth_), 3 * tenths);
         for (auto& cells : cells_)
-            act(reinterpret_cast<double*>(cells.data()), static_cast<Index>(2 * cells.size()));
+            act(reinterpret_cast<double*>(cells.data()), static_cast<Index>(3 * cells.size()));
         mixture_.visit(act);
         full_.visit(act);
         recent_.visit(act);
     }
     bool good() const {
         return rows_ >= 0 && rows_ < 9e15 && rows_ == std::floor(rows_) && mixture_.good() &&
-               std::fabs(offset_) <= most_offset && std::fabs(run_) < long_run &&
+               std::fabs(offset_) <= most_offset && std::fabs(high_) <= most_offset && std::fabs(run_) < long_run &&
                std::is_sorted(edges_, edges_ + tenths - 1);
     }
     Regression& full() { return full_; }
@@ -159,15 +165,19 @@ class ErrorScale {
     static constexpr Index spans = RecordLayout::scale_spans, tenths = 10, kept = 512, most_tabled = 48,
                            fixed = RecordLayout::scale_inputs + 1, first_rows = 20, long_run = 64;
     static constexpr double rates[spans] = {0.3, 0.06, 0.015}, usual_rate = 0.003, cell_rate = 0.02, cell_prior = 5,
+                            outside = 0.1, high_rate = 0.05, correction_rate = 0.03, keep_correction = 0.1, usual_late = 12,
                             keep_offset = 0.997, farthest = 3, least = 1e-150, largest = 1e150, most_offset = 2 * farthest,
                             forgetting = 0.9995, late_part = 0.5, fade = 0.04, ridge = 30;
-    // The mean relative log-size of the rows with one value of a feature.
+    // The mean relative log-size of the rows with one value of a feature, and the correction of their scale's logarithm.
     struct Cell {
-        double rows = 0, mean = 0;
+        double rows = 0, mean = 0, correction = 0;
         double usual() const { return rows * mean / (rows + cell_prior); }
         void add(double relative) {
             rows += 1;
             mean += (relative - mean) * at_least(cell_rate, 1 / rows);
+        }
+        void correct(double step, double rate) {
+            correction = saturate(correction + step - keep_correction * rate * correction, 1);
         }
     };
 
@@ -192,9 +202,16 @@ class ErrorScale {
         *to++ = relative_size(prediction - fields.last());
         *to++ = relative_size(spread(fields.said));
         for (Index j = 0; j < features_; ++j) {
-            const Index at = place_of(fields, j);
-            *to++ = at >= 0 && at < static_cast<Index>(cells_[j].size()) ? cells_[j][at].usual() : 0;
+            const Cell* cell = cell_of(fields, j);
+            *to++ = cell ? cell->usual() : 0;
         }
+    }
+    double correction(const RecordFields& fields) const {
+        double sum = by_tenth_[tenth_of(fields)].correction;
+        for (Index j = 0; j < tabled(features_); ++j)
+            if (const Cell* cell = cell_of(fields, j))
+                sum += cell->correction;
+        return sum;
     }
     // Records come back in tickets, so they are not trusted.
     Index tenth_of(const RecordFields& fields) const {
@@ -203,6 +220,11 @@ class ErrorScale {
     Index place_of(const RecordFields& fields, Index j) const {
         const double place = fields.places[j];
         return j < most_tabled && place >= 0 && place < Catalog::most_values ? static_cast<Index>(place) : -1;
+    }
+    // Null if no row with the feature's value has been learned.
+    const Cell* cell_of(const RecordFields& fields, Index j) const {
+        const Index at = place_of(fields, j);
+        return at >= 0 && at < static_cast<Index>(cells_[j].size()) ? &cells_[j][at] : nullptr;
     }
     static double spread(const double* said) {
         double mean = 0, squares = 0;
@@ -222,14 +244,24 @@ class ErrorScale {
         std::copy_n(fields.scale_inputs + fixed - 1, tabled(features_), to);
         return row_.data();
     }
-    void learn_tables(const RecordFields& fields, double relative) {
-        by_tenth_[tenth_of(fields)].add(relative);
+    void learn_tables(const RecordFields& fields, double relative, double size) {
+        Index found = 1;
+        for (Index j = 0; j < tabled(features_); ++j)
+            found += place_of(fields, j) >= 0;
+        const double above = size > usual_ + high_ + 0.5 * std::log(fields.variance()) ? 1 - outside : -outside;
+        const double rate = correction_rate / std::sqrt(found) / (1 + fields.delay() / usual_late);
+        high_ = saturate(high_ + high_rate * above, most_offset);
+        const auto learn = [&](Cell& cell) {
+            cell.add(relative);
+            cell.correct(rate * above, rate);
+        };
+        learn(by_tenth_[tenth_of(fields)]);
         for (Index j = 0; j < tabled(features_); ++j) {
             const Index at = place_of(fields, j);
             if (at >= static_cast<Index>(cells_[j].size()))
                 cells_[j].resize(static_cast<std::size_t>(at + 1));
             if (at >= 0)
-                cells_[j][at].add(relative);
+                learn(cells_[j][at]);
         }
     }
     // Whether 64 sizes in succession were too far from the usual one, on the same side.
@@ -264,6 +296,7 @@ class ErrorScale {
     Index features_;
     double rows_ = 0, usual_ = 0;   // errors learned; their usual log-size
     double run_ = 0;                // sizes far above the usual one in succession; negative: below
+    double high_ = 0.9;             // log of what a tenth of the errors exceed, in units of their scale and the usual size
     double offset_ = 0;             // of the logarithm of the scale, since the last restart
     double sizes_[spans] = {};      // means of recent log-sizes, relative to the usual one
     double edges_[tenths - 1] = {}; // of the tenths of the last predictions
