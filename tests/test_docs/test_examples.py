@@ -17,7 +17,15 @@ from tests.test_docs.reader import Reader
 
 # The blocks of these pages run in order, on files of this test.
 HERE = [
-    *("README.md", "docs/auto.md", "docs/command_line.md", "docs/fleet.md", "docs/forecasts.md", "docs/index.md"),
+    *(
+        "README.md",
+        "docs/auto.md",
+        "docs/command_line.md",
+        "docs/fleet.md",
+        "docs/forecasts.md",
+        "docs/how_sure.md",
+        "docs/index.md",
+    ),
     *("docs/quickstart.md", "docs/report.md", "docs/threads.md", "docs/tutorials/demand_forecasting.md"),
 ]
 ELSEWHERE = {
