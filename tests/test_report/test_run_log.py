@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import driftline as dl
 from driftline import _core
+from driftline.base.levels import Spread
 from driftline.cli.measures import Errors
 from driftline.report import RunLog, charts, hindsight
 from driftline.report.charts import predictions
@@ -110,7 +111,7 @@ def test_rows_before_the_first_known_label_do_not_count(delay):
     drawn = predictions(facts)
     assert not np.isfinite(drawn.lines[1].values[:begin]).any()
     assert drawn.lines[1].values[begin:] == pytest.approx(run.predictions[begin:])
-    score = Errors().score(delay, 0.9)
+    score = Errors().score(delay, Spread(0.9))
     score.add(run, y)
     found = score.figures()
     assert found["rmse"] == pytest.approx(facts.errors["model"], rel=1e-12)
