@@ -134,7 +134,7 @@ def test_rows_with_nulls_are_skipped_if_the_learner_skips_missing_values(frame, 
 def settings(learner=None, features=("a", "b"), key_type="string", **options):
     schema = StructType().add("sensor", key_type).add("t", "long").add("y", "double")
     columns = columns_of("spark.follow", "sensor", "t", list(features), "y")
-    options = {"level": None, "id": None, "idle": None, "alarms": False, "buckets": 5, **options}
+    options = {"level": None, "quantiles": None, "id": None, "idle": None, "alarms": False, "buckets": 5, **options}
     return settings_of(learner or dl.RLS(), columns, schema, **options)
 
 
@@ -147,6 +147,7 @@ def settings(learner=None, features=("a", "b"), key_type="string", **options):
         ({"features": ["b", "a"]}, r"was made with the features \['a', 'b'\], not \['b', 'a'\]"),
         ({"key_type": "long"}, "was made with keys of the type 'string', not 'bigint'"),
         ({"level": 0.9}, "was made without level"),
+        ({"quantiles": (0.1, 0.9)}, "was made without quantiles"),
         ({"alarms": True}, "was made without alarms"),
         ({"buckets": 7}, "was made with the number of buckets 5, not 7; start= changes it"),
     ],

@@ -28,7 +28,7 @@ def test_bytes_are_encoded_as_ascii_of_eight_sevenths_the_length(data):
 def follow_call(learner=None, **options):
     columns = columns_of("spark.follow", "sensor", "t", ["a"], "y")
     schema = StructType().add("sensor", "string").add("t", "long").add("y", "double")
-    options = {"level": None, "id": None, "idle": None, "alarms": False, **options}
+    options = {"level": None, "quantiles": None, "id": None, "idle": None, "alarms": False, **options}
     learner = learner or dl.RLS()
     return FollowCall(learner, columns, 5, settings_of(learner, columns, schema, buckets=5, **options), **options)
 

@@ -85,7 +85,7 @@ def test_a_gap_is_named_where_the_learner_refuses_it(spark):
 def follow_call(learner, **options):
     columns = columns_of("spark.follow", "sensor", "t", FEATURES, "y")
     types = StructType().add("sensor", "string").add("t", "long").add("y", "double")
-    options = {"level": None, "id": "id", "idle": None, "alarms": False, **options}
+    options = {"level": None, "quantiles": None, "id": "id", "idle": None, "alarms": False, **options}
     return FollowCall(learner, columns, 5, settings_of(learner, columns, types, buckets=5, **options), **options)
 
 
