@@ -245,6 +245,8 @@ def test_unusual_streams_give_valid_pages(browser, tmp_path, case):
     run.report(tmp_path / "page.html", X, model=model)
     browser.open(tmp_path / "page.html")
     clean(browser)
+    assert browser.evaluate("document.querySelectorAll('#model td code').length") == len(model.get_params())
+    browser.evaluate("document.querySelectorAll('#model td code').forEach(value => value.remove())")  # Python's: low is None
     text = browser.evaluate("document.body.innerText")
     assert not [word for word in ("NaN", "nan", "undefined", "Infinity", "None", "null") if word in text.split()]
 
@@ -305,7 +307,7 @@ def test_a_forecast_is_shown_step_by_step(browser, forecast, tmp_path):
     source = forecast.parent / "a.csv"
     y = np.loadtxt(source, skiprows=1)
     forecaster = dl.Forecaster(dl.Auto(missing="skip"), 40)
-    run = forecaster._learn(np.empty((900, 0)), y, [], 0.9, "test", start=0)
+    run = forecaster.run(np.empty((900, 0)), y, level=0.9)
     assert [int(line[0]) for line in lines] == [*range(1, 41, 2), 40]
     for step, *cells in lines:
         place = int(step) - 1
