@@ -147,7 +147,7 @@ def main(calls, seed):
         except BaseException as error:
             error.add_note(f"call {i} of seed {seed}: {verb} of {model!r}")
             raise
-        for values in before.get("core", {}).values():
+        for _, values in leaves(before.get("core", {})):
             digest.update(values.tobytes())
     for (verb, how), count in sorted(counts.items()):
         print(f"{verb:12} {how:8} {count:8,}")

@@ -12,6 +12,8 @@ from driftline.base.levels import as_spread
 from driftline.delayed.stepper import Stepper
 from driftline.features import Lags, Standardize
 from tests.cases import for_each
+from tests.reference import Array, Case, Outcome, Reference
+from tests.test_linear import test_rls as rls
 
 FORWARD = {
     "log": np.log,
@@ -49,6 +51,16 @@ def smeared(inverse, z, labels_z, late=0, zeros=16, kept=100):
         most = 3 / 0.676 * np.mean(np.sqrt(np.abs(window))) ** 2
         answers.append(np.mean([inverse(value + min(max(error, -most), most)) for error in window]))
     return np.array(answers)
+
+
+def plain(X: Array, y: Array) -> Outcome:
+    """RLS on the inverse hyperbolic sines of the labels; its answers are smeared."""
+    z = np.log(y + np.sqrt(y**2 + 1))
+    within = rls.plain(X, z)
+    return Outcome(predictions=smeared(np.sinh, within.predictions, z), weights=within.weights)
+
+
+REFERENCE = Reference(plain, [Case()])
 
 
 @pytest.mark.parametrize("transformation", INVERSE)

@@ -180,9 +180,9 @@ class _Transformed(ByErrors):
 
     def _answers(self, z: Array, errors: Array) -> Array:
         """The means for predictions z, each from its own errors, (rows, errors)."""
-        most = _FAR * np.add.reduce(np.sqrt(np.abs(errors)), axis=1) ** 2 / errors.shape[1] ** 2
-        spread = z[:, None] + np.clip(errors, -most[:, None], most[:, None])
         with self.guard.closure(), np.errstate(over="ignore"):  # a user's function cannot call the model
+            most = _FAR * (np.add.reduce(np.sqrt(np.abs(errors)), axis=1) / errors.shape[1]) ** 2
+            spread = clipped(z[:, None] + np.clip(errors, -most[:, None], most[:, None]))
             values = self.scale.inverse(spread) / errors.shape[1]
             return np.asarray(self.held(clipped(np.add.reduce(values, axis=1))))
 

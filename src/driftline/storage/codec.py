@@ -28,6 +28,7 @@ _DTYPES = ("|b1", "|u1", "|i1", *(f"<{kind}{size}" for kind in "iuf" for size in
 _classes: dict[str, Callable[..., Any]] = {}
 _names: dict[type, str] = {}
 _fields: dict[type, Callable[[Any], dict[str, Any]]] = {}
+_values: set[type] = set()  # classes of parameters
 
 
 class Stateful:
@@ -62,12 +63,13 @@ def register(cls: T, name: str, fields: Callable[[Any], dict[str, Any]] | None =
 def storable(cls: T) -> T:
     """Class decorator: lets files hold a dataclass."""
     names = [field.name for field in dataclasses.fields(cls) if field.init]
+    _values.add(cls)
     return register(cls, cls.__name__, lambda value: {name: getattr(value, name) for name in names})
 
 
-def is_registered(kind: type) -> bool:
-    """Whether files can hold objects of a class."""
-    return kind in _names
+def is_model(kind: type) -> bool:
+    """Whether a file can consist of an object of a class, which may not be a mere parameter."""
+    return kind in _names and kind not in _values
 
 
 def class_of(name: str) -> Any:

@@ -169,7 +169,7 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
     extensions.load("models")
     extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
     model = codec.decode(head["model"], {name: array for name, array in arrays.items() if not name.startswith(_EXTRA)})
-    if not codec.is_registered(type(model)):
+    if not codec.is_model(type(model)):
         raise ModelFileError("holds no model")
     return model, Extra(read_infinities(head["extra"]), extra) if "extra" in head else None
 
