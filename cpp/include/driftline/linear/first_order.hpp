@@ -152,7 +152,7 @@ template <class T> DRIFTLINE_ONCE bool far_step(FirstOrderState<T>& m, double sl
     const long double factor = divisor > 0 ? -m.policy.rate * static_cast<long double>(slope) / divisor : 0;
     bool finite = true;
     for (Index j = 0; j < m.d; ++j) {
-        m.trial[j] = static_cast<T>(m.w[j] + factor * m.x[j]);
+        m.trial[j] = m.x[j] == 0 ? m.w[j] : static_cast<T>(m.w[j] + factor * m.x[j]); // the factor may be infinite
         finite = finite && std::isfinite(m.trial[j]);
     }
     return finite;
