@@ -25,7 +25,7 @@ struct FirstOrderPolicy {
     double parameter = 0; // the threshold of Huber's loss, the level of the pinball loss
     Space space = Space::free;
     double norm = 1;
-    Limits labels; // predictions stay inside
+    Limits labels{}; // predictions stay inside
 };
 
 struct FirstOrderSums {

@@ -19,8 +19,8 @@ struct Policy {
     double noise = 1;
     bool complement = false; // the noise of a row is 1 - s
     bool shrink = false;
-    Limits labels;      // of labels and intervals
-    Limits predictions; // the same, or narrower
+    Limits labels{};      // of labels and intervals
+    Limits predictions{}; // the same, or narrower
     Reset reset = Reset::none;
     Index period = 0;
     double radius = 0; // of the ball; 0: no ball
