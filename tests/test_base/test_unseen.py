@@ -81,7 +81,7 @@ def test_an_unknown_text_errs_no_more_than_the_average_over_the_known_ones(name)
     assert np.sqrt(np.mean(error**2)) <= 1.3 * np.sqrt(np.mean((average - labels) ** 2))
     first = ahead.iloc[:1].assign(tree="yew")
     run = copy.deepcopy(model).run(first, labels[:1])
-    assert run.predictions[0] == model.predict(first)[0]
+    assert run.predictions[0] == model.predict_one(first.to_dict("records")[0])
 
 
 @pytest.mark.parametrize("name", ["rls", "ridge", "kalman", "nlms", "auto"])

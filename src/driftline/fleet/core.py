@@ -26,7 +26,7 @@ def has_fixed_size(learner: Learner) -> bool:
     """Whether the learner's state consists of weights, sums and a matrix of fixed size that only native code changes."""
     if missing.by_column(learner.missing):  # its columns are kept in Python
         return False
-    if type(learner)._make_core not in (Recursive._make_core, Descending._make_core):
+    if type(learner)._make_core not in (Recursive._make_core, WEMM._make_core, Descending._make_core):
         return False
     if isinstance(learner, Descending) and learner._custom_loss() is not None:
         return False
