@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from driftline.base.levels import Spread
 from driftline.base.run import Run
 from driftline.cli.measures import Errors, WrongClasses, given_score
 from driftline.evaluate import coverage_by, crps, interval_score, pinball
@@ -31,7 +32,7 @@ def rows(count, seed=0, level=0.0):
 
 
 def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
-    score = Errors().score(delay, 0.9)
+    score = Errors().score(delay, Spread(0.9))
     for start, stop in pairwise([0, *sorted(cuts), len(y)]):
         part = slice(start, stop)
         score.add(Predicted(predicted[part], lower[part], upper[part]), y[part])
@@ -39,7 +40,7 @@ def scored(y, predicted, lower, upper, cuts=(), delay=0, resume=False):
             state = score.state()
             arrays = {name: value.copy() for name, value in state.items() if isinstance(value, np.ndarray)}
             plain = json.loads(json.dumps({name: value for name, value in state.items() if name not in arrays}))
-            score = Errors().score(delay, 0.9)
+            score = Errors().score(delay, Spread(0.9))
             score.restore(plain | arrays)
     return score
 
