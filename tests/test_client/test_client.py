@@ -7,6 +7,7 @@ import random
 import threading
 import time
 
+import numpy as np
 import pytest
 
 pytest.importorskip("httpx")
@@ -80,9 +81,9 @@ def test_both_clients_have_the_same_verbs():
 @BOTH
 def test_every_verb_works(service, kind):
     with kind(url(service), "secret", patience=patience.SECONDS) as client:
-        made = client.put("m", "rls", {"forgetting": 0.9}, level=0.8)
+        made = client.put("m", "rls", {"forgetting": 0.9}, level=0.8, quantiles=[0.4, 0.6])
         assert (made["learner"], made["params"], made["level"]) == ("rls", {"forgetting": 0.9}, 0.8)
-        assert client.put("m", "rls", {"forgetting": 0.9}, level=0.8)["name"] == "m"
+        assert client.put("m", "rls", {"forgetting": 0.9}, level=0.8, quantiles=np.array([0.4, 0.6]))["name"] == "m"
         expected = dl.RLS(forgetting=0.9)
         assert client.predict("m", {"a": 1.0}, id="i")["id"] == "i"
         assert client.learn("m", id="i", y=2.0) == {"learned": 1, "known": 0}
@@ -93,7 +94,8 @@ def test_every_verb_works(service, kind):
         expected.learn_one({"a": 1.0}, 2.0)
         for row in [*rows, {"x": {"a": 7.0}, "y": 1.0}]:
             expected.learn_one(row["x"], row["y"])
-        assert client.predict("m", {"a": 3.0})["prediction"] == expected.predict_one({"a": 3.0})
+        answer, ticket = client.predict("m", {"a": 3.0}), expected.ask({"a": 3.0})
+        assert (answer["prediction"], answer["quantiles"]) == (ticket.prediction, ticket.quantiles([0.4, 0.6]).tolist())
         assert [row["prediction"] for row in client.predict_rows("m", [{"x": {"a": 1.0}}, {"x": {"a": 2.0}}])] == [
             expected.predict_one({"a": 1.0}), expected.predict_one({"a": 2.0}),
         ]  # fmt: skip

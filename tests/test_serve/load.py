@@ -92,7 +92,7 @@ def check(loads, client, models, log):
     acknowledged = {one: answer for load in loads for one, answer in load.asked.items()}
     assert len(acknowledged) > 50
     for one, answer in acknowledged.items():
-        prediction, lower, upper = answers[one]
+        prediction, lower, upper, _ = answers[one]
         assert answer["prediction"] == prediction
         if answer["lower"] is not None:
             assert (answer["lower"], answer["upper"]) == (lower, upper)

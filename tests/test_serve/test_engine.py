@@ -14,7 +14,7 @@ from tests.test_serve.tools import Direct, copy_of, drive, library_account, same
 def test_answers_match_the_library_and_do_not_change(tmp_path):
     rng = np.random.default_rng(1)
     with Direct(tmp_path / "a") as service:
-        service.put("m", learner="rls", level=0.5)
+        service.put("m", learner="rls", level=0.5, quantiles=[0.2, 0.5, 0.7])
         drive(service, "m", rng, 30)
         said = {f"q{n}": service.predict("m", id=f"q{n}", x={"a": n, "b": 1, "c": 2})[0] for n in range(5)}
         service.learn("m", id="q0", y=4.0)
@@ -235,7 +235,7 @@ def test_the_range_and_the_scale_of_the_label(tmp_path):
     ):
         with Direct(tmp_path / name) as service:
             service.put(name, learner=learner, params=params, steps=2 if name == "f" else None)
-            said, *ends = service.predict(name, id="a", x={"a": 1.0})[0]
+            said, *ends, _ = service.predict(name, id="a", x={"a": 1.0})[0]
             assert said == (3 if name == "f" else 1 if name == "t" else 0.5)
             assert tuple(ends) == ((None, None) if name == "f" else (0, 40) if name == "t" else (0.5, 40))
             if name == "f":

@@ -95,7 +95,8 @@ def account_of(models, log):
             learner, answers = accounts.setdefault((name, key), (made_of(config), {}))
             if kind == "predict":
                 ticket = learner.ask(row["x"])
-                answers[row["id"]] = (ticket.prediction, *ticket.interval(config["level"]))
+                quantiles = tuple(ticket.quantiles(config["quantiles"])) if "quantiles" in config else None
+                answers[row["id"]] = (ticket.prediction, *ticket.interval(config["level"]), quantiles)
                 waiting[row["id"]] = (key, ticket)
             elif ticket is None:
                 learner.learn_one(row["x"], row["y"])

@@ -53,11 +53,13 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         params: Json | None = None,
         *,
         level: float = 0.9,
+        quantiles: Sequence[float] | None = None,
         steps: int | None = None,
         keyed: bool = False,
     ) -> One:
         """Creates a model, unless the same one exists already; returns its status."""
         config = {"learner": learner, "params": params or {}, "level": level, "steps": steps, "keyed": keyed}
+        config |= {} if quantiles is None else {"quantiles": [float(level) for level in quantiles]}
         return self._one(calls.put(name, config))
 
     def models(self) -> Many:

@@ -284,7 +284,8 @@ def _problem(problem: Problem) -> Response:
 
 def _answers(rows: Sequence[Row], answers: list[Answer], batch: bool) -> _Json:
     found = []
-    for row, (prediction, lower, upper) in zip(rows, answers, strict=True):
+    for row, (prediction, lower, upper, quantiles) in zip(rows, answers, strict=True):
         answer: dict[str, Any] = {} if row.id is None else {"id": row.id}
-        found.append({**answer, "prediction": prediction, "lower": lower, "upper": upper})
+        answer |= {"prediction": prediction, "lower": lower, "upper": upper}
+        found.append(answer if quantiles is None else {**answer, "quantiles": quantiles})
     return _Json({"rows": found} if batch else found[0])

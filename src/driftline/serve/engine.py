@@ -110,7 +110,7 @@ class Engine:
             if entry.kind == "learn":
                 model.learn(rows, list(new), entry.number, entry.at)
             else:
-                given = dict(zip(new, map(tuple, note["answers"]), strict=True))
+                given = dict(zip(new, map(Answer.of_plain, note["answers"]), strict=True))
                 for index, answer in model.wait(rows, list(new), note.get("gone", []), entry.number):
                     if answer != given[index]:
                         different += 1
@@ -169,7 +169,7 @@ class Engine:
             self._room()
             gone, number = model.overdue(len(new)), self.last + 1
             found = model.wait(rows, new, gone, number)
-            note: dict[str, Any] = {"answers": [answer for _, answer in found]}
+            note: dict[str, Any] = {"answers": [answer.plain() for _, answer in found]}
             note |= {"rows": new} if len(new) < len(rows) else {}
             self._append(model, "predict", time.time(), body, {**note, "gone": gone} if gone else note)
             for index, answer in found:

@@ -14,6 +14,7 @@ import numpy as np
 
 from driftline._core import Guard
 from driftline.base.learner import Learner
+from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
 from driftline.evaluate.baselines import LastAndMean
@@ -50,6 +51,13 @@ class Told:
 Remembered = Callable[[str], Told | None]
 
 
+def _spread_of(config: dict[str, Any]) -> Spread:
+    try:
+        return as_spread("Model", config["level"], config.get("quantiles"))
+    except ValueError as error:
+        raise Problem(422, str(error).removeprefix("Model: "), field="quantiles") from None
+
+
 class Model:
     """A served model: one learner, or one for each key.
 
@@ -61,6 +69,7 @@ class Model:
 
     def __init__(self, number: int, name: str, config: dict[str, Any], since: float, limits: Limits) -> None:
         self.number, self.name, self.config, self.since, self.limits = number, name, config, since, limits
+        self.spread = _spread_of(config)
         base = learner_of(config)
         self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
         self.base.to_bytes()  # refuses a model that cannot be saved
@@ -74,7 +83,7 @@ class Model:
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
-        return Unit(key, self.base.clone(), self.config["level"])
+        return Unit(key, self.base.clone(), self.spread)
 
     def snapshot(self, key: str) -> bytes:
         """A unit and its score."""
@@ -270,8 +279,9 @@ class Model:
             unit = self.units[key]
             for outcome in of_unit:
                 naive = unit.past.learn(outcome.y)
-                self.score.add_one((unit.number, outcome.y, *outcome.answer, *(outcome.naive or naive)))
-            errors = [nan if outcome.answer[0] is None else outcome.y - outcome.answer[0] for outcome in of_unit]
+                self.score.add_one((unit.number, outcome.y, *outcome.answer[:3], *(outcome.naive or naive)))
+            predictions = [outcome.answer.prediction for outcome in of_unit]
+            errors = [nan if value is None else each.y - value for each, value in zip(of_unit, predictions, strict=True)]
             self._learned_rows(unit, errors, of_unit, entry, at)
 
     def _learned_rows(

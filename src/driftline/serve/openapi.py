@@ -13,6 +13,7 @@ _ANSWER: Schema = {
     "type": "object",
     "properties": {
         "id": {"type": "string"}, "prediction": _NUMBER_OR_NULL, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
+        "quantiles": {"type": "array", "items": _NUMBER_OR_NULL},
     },
     "required": ["prediction", "lower", "upper"],
 }  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.serve.unit import ScoredLabel, answer_of
+from driftline.serve.unit import Answer, ScoredLabel
 from driftline.tables.inputs import Array
 
 KEPT = 300  # rows that the page shows
@@ -34,11 +34,11 @@ class Chunk:
     def rows(self) -> list[tuple[Any, ...]]:
         """The latest rows: number, prediction, interval ends, label, key."""
         if isinstance(self.scored, list):
-            all_rows = [(*outcome.answer, outcome.y) for outcome in self.scored]
+            all_rows = [(*outcome.answer[:3], outcome.y) for outcome in self.scored]
         else:
             columns = (self.scored.predictions, self.scored.lower, self.scored.upper, self.y)
             plain = zip(*(column[-KEPT:].tolist() for column in columns if column is not None), strict=True)
-            all_rows = [(*answer_of(*answer), y) for *answer, y in plain]
+            all_rows = [(*Answer.of(*answer)[:3], y) for *answer, y in plain]
         count = len(self.scored)
         start = self.before + count - len(all_rows) + 1
         return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]

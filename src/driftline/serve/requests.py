@@ -108,6 +108,9 @@ class Requests:
                        "description": "Its parameters. A nested learner is an object with `learner` and `params`."},
             "level": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.9,
                       "description": "The level of the intervals."},
+            "quantiles": {"anyOf": [{"type": "array", "minItems": 1, "maxItems": 100, "items":
+                                     {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}}, {"type": "null"}],
+                          "default": None, "description": "The levels of the quantiles that answers have, ascending."},
             "steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": limits.steps}, {"type": "null"}],
                       "default": None, "description": "The number of rows ahead that the model forecasts."},
             "keyed": {"type": "boolean", "default": False, "description": "Whether each key has its own learner."},
@@ -124,7 +127,10 @@ class Requests:
         """A model's configuration, with the defaults filled in."""
         given = parse(data) if data.strip() else {}
         self._model(given, "")
-        return {name: given.get(name, part["default"]) for name, part in self.model["properties"].items()}
+        found = {name: given.get(name, part["default"]) for name, part in self.model["properties"].items()}
+        if found["quantiles"] is None:  # as in the configurations of stores from before there were any
+            del found["quantiles"]
+        return found
 
     def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
         """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""

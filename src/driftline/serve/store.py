@@ -14,6 +14,7 @@ from typing import Any
 import driftline
 from driftline.serve.models import Told
 from driftline.serve.problems import StoreError
+from driftline.serve.unit import Answer
 
 FORMAT = 2
 _TABLES = """
@@ -31,6 +32,9 @@ CREATE TABLE IF NOT EXISTS snapshots (
 CREATE TABLE IF NOT EXISTS told (
   model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
   y REAL NOT NULL, prediction REAL, lower REAL, upper REAL, PRIMARY KEY (model, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS told_quantiles (
+  model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, quantiles TEXT NOT NULL, PRIMARY KEY (model, id)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS told_by_label ON told (model, label);
 CREATE TABLE IF NOT EXISTS room (filler BLOB)
@@ -186,9 +190,13 @@ class Store(ABC):
 
     def remembered(self, model: int, id: str) -> Told | None:
         """The record of an id whose label was learned."""
-        query = "SELECT key, digest, y, prediction, lower, upper FROM told WHERE model = ? AND id = ?"
-        for key, digest, y, *answer in self._read(query, model, id):
-            return Told(id, key, digest, y, (answer[0], answer[1], answer[2]))
+        query = """SELECT key, digest, y, prediction, lower, upper, quantiles
+                   FROM told LEFT JOIN told_quantiles ON told_quantiles.model = told.model AND told_quantiles.id = told.id
+                   WHERE told.model = ? AND told.id = ?"""
+        for key, digest, y, *answer, quantiles in self._read(query, model, id):
+            return Told(
+                id, key, digest, y, Answer.of_plain(answer if quantiles is None else [*answer, json.loads(quantiles)])
+            )
         return None
 
     # Writing.
@@ -214,7 +222,11 @@ class Store(ABC):
             )
             cursor.executemany(
                 "INSERT INTO told VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [(model, t.id, label, t.key, t.digest, t.y, *t.answer) for model, label, t in group.told],
+                [(model, t.id, label, t.key, t.digest, t.y, *t.answer[:3]) for model, label, t in group.told],
+            )
+            cursor.executemany(
+                "INSERT INTO told_quantiles VALUES (?, ?, ?, ?)",
+                [(model, t.id, label, json.dumps(q)) for model, label, t in group.told if (q := t.answer.quantiles)],
             )
 
     def save(self, snapshots: list[Snapshot], cut: int) -> None:
@@ -229,14 +241,16 @@ class Store(ABC):
     def forget(self, model: int, through: int) -> None:
         """Forgets the ids of labels up to a number."""
         with self._transaction() as cursor:
-            cursor.execute("DELETE FROM told WHERE model = ? AND label <= ?", (model, through))
+            for table in ("told", "told_quantiles"):
+                cursor.execute(f"DELETE FROM {table} WHERE model = ? AND label <= ?", (model, through))
 
     def tidy(self) -> bool:
         """Removes some ids of deleted models; returns whether there may be more."""
-        query = """DELETE FROM told WHERE (model, id) IN (
-                     SELECT model, id FROM told WHERE model NOT IN (SELECT number FROM models) LIMIT 5000)"""
+        query = """DELETE FROM {0} WHERE (model, id) IN (
+                     SELECT model, id FROM {0} WHERE model NOT IN (SELECT number FROM models) LIMIT 5000)"""
         with self._transaction() as cursor:
-            return bool(cursor.execute(query).rowcount > 0)
+            removed = [cursor.execute(query.format(table)).rowcount for table in ("told", "told_quantiles")]
+            return any(rows > 0 for rows in removed)
 
     def probe(self) -> bool:
         """Whether the disk has room again."""

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import inf, isfinite
-from typing import Any
+from math import isfinite
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
-from driftline.base.levels import as_level, as_spread
+from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
+from driftline.base.ticket import Ticket
 from driftline.delayed import Forecaster
+from driftline.delayed.forecast import Forecast
 from driftline.errors import ModelFileError
 from driftline.evaluate.baselines import LastAndMean
 from driftline.serve.raw import Json, as_raw
@@ -23,10 +26,41 @@ from driftline.storage.model_file import Extra
 from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
 
-Answer = tuple[float | None, float | None, float | None]  # the prediction, None if values are missing; the interval's ends
 Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
-_PLAIN = ("key", "level", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
+_PLAIN = ("key", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
 _ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
+
+
+class Answer(NamedTuple):
+    """What the service says about a row.
+
+    Attributes:
+        prediction: None if values are missing.
+        lower, upper: the ends of the interval, None until they are earned.
+        quantiles: each None until it is earned; None if the model was created without quantiles.
+    """
+
+    prediction: float | None
+    lower: float | None
+    upper: float | None
+    quantiles: tuple[float | None, ...] | None = None
+
+    @classmethod
+    def of(cls, prediction: float, lower: float, upper: float, quantiles: Iterable[float] | None = None) -> Answer:
+        """An answer for JSON: no interval until both ends are finite."""
+        earned = isfinite(lower) and isfinite(upper)  # a limit of the label alone is no interval
+        found = None if quantiles is None else tuple(map(finite_or_none, quantiles))
+        return cls(finite_or_none(prediction), lower if earned else None, upper if earned else None, found)
+
+    def plain(self) -> list[Any]:
+        """A list for JSON; :meth:`of_plain` reads it back."""
+        return [*self[:3]] if self.quantiles is None else [*self[:3], [*self.quantiles]]
+
+    @classmethod
+    def of_plain(cls, values: Sequence[Any]) -> Answer:
+        """Inverts :meth:`plain`."""
+        prediction, lower, upper, *quantiles = values
+        return cls(prediction, lower, upper, tuple(quantiles[0]) if quantiles else None)
 
 
 @dataclass(slots=True)
@@ -36,7 +70,7 @@ class WaitingRow:
     Attributes:
         ticket: the learner's ticket; the row itself if the learner is a forecaster.
         digest: the digest of the row, to recognise it.
-        answer: the prediction and its interval.
+        answer: what the service said about it.
         naive: the baselines' predictions.
         asked: the log entry, and the row in it.
     """
@@ -53,7 +87,7 @@ class ScoredLabel:
     """A label and its prediction.
 
     Attributes:
-        answer: the prediction and its interval.
+        answer: what the service said, or would have said, about its row.
         naive: the baselines' predictions; None if the row was not predicted earlier.
         y: the label.
     """
@@ -74,13 +108,12 @@ class Unit(Stateful):
     """
 
     __slots__ = (
-        "_place", "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "level", "number", "past",
-        "place", "waiting",
+        "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past", "place", "spread",
+        "waiting",
     )  # fmt: skip
 
-    def __init__(self, key: str, learner: Learner | Forecaster, level: float) -> None:
-        self.key, self.learner, self.level = key, learner, level
-        self._place = as_level(level, "Unit")
+    def __init__(self, key: str, learner: Learner | Forecaster, spread: Spread) -> None:
+        self.key, self.learner, self.spread = key, learner, spread
         self.waiting: dict[str, WaitingRow] = {}
         self.past, self.alarm = LastAndMean(), Alarm()
         self.last_alarm: int | None = None
@@ -112,24 +145,26 @@ class Unit(Stateful):
         if isinstance(self.learner, Forecaster):
             return x, self.forecast([x])[0]
         ticket = self.learner.ask(as_raw(x, self.learner))
-        return ticket, answer_of(ticket.prediction, *ticket.ends(self._place))
+        return ticket, self._answer(ticket)
 
     def learn(self, x: Json, y: float) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
-            run: Any = self.learner._learn_row(self.raw(x), y, as_spread("learn", self.level))
-            return answer_of(*(float(values[0, 0]) for values in (run.predictions, run.lower, run.upper)))
+            return _answers(self.learner._learn_row(self.raw(x), y, self.spread).at_step(1))[0]
         ticket = self.learner.ask(as_raw(x, self.learner), 0)
         self.learner.tell(ticket, y)
-        return answer_of(ticket.prediction, *ticket.ends(self._place))
+        return self._answer(ticket)
+
+    def _answer(self, ticket: Ticket) -> Answer:
+        lower, upper, *quantiles = self.spread.of_ticket(ticket)
+        return Answer.of(ticket.prediction, lower, upper, quantiles or None)
 
     def forecast(self, rows: list[Json]) -> list[Answer]:
         """The answers for the next rows of a forecaster."""
         assert isinstance(self.learner, Forecaster)
         if not self.learner.n_seen_:
-            return [answer_of(self.learner.learner.predict_one(self.raw(x)), -inf, inf) for x in rows]
-        found = self.learner.forecast([self.raw(x) for x in rows], self.level)
-        return [answer_of(*row) for row in np.transpose([found.predictions, found.lower, found.upper]).tolist()]
+            return [self._answer(self.learner.learner.ask(self.raw(x))) for x in rows]
+        return _answers(self.learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
@@ -155,7 +190,7 @@ class Unit(Stateful):
         if known is not None and names is not None and known != names:
             X = X[:, [names.index(str(name)) for name in known]]
         try:
-            return learner.run(RowBlock(np.ascontiguousarray(X), names=known, where="learn"), y, level=self.level)
+            return learner.run(RowBlock(np.ascontiguousarray(X), names=known, where="learn"), y, level=self.spread.level)
         except (ValueError, FloatingPointError):
             return None
 
@@ -172,20 +207,23 @@ class Unit(Stateful):
 
     def _to_file(self) -> dict[str, Any]:
         waiting = [
-            [id, row.ticket, row.digest.hex(), [*row.answer], [*row.naive], [*row.asked]] for id, row in self.waiting.items()
+            [id, row.ticket, row.digest.hex(), row.answer.plain(), [*row.naive], [*row.asked]]
+            for id, row in self.waiting.items()
         ]
         past = np.array(self.past.state())
         plain = {name: getattr(self, name) for name in _PLAIN}
+        plain |= {"level": self.spread.level, "quantiles": self.spread.quantiles}
         return {**plain, "learner": self.learner, "waiting": waiting, "past": past, "alarm": self.alarm}
 
     def _from_file(self, state: dict[str, Any]) -> None:
-        self.__init__(state["key"], state["learner"], state["level"])  # type: ignore[misc]
+        spread = as_spread("Unit", state["level"], state.get("quantiles"))
+        self.__init__(state["key"], state["learner"], spread)  # type: ignore[misc]
         for name in _PLAIN:
             setattr(self, name, state[name])
         self.past, self.alarm = LastAndMean(*state["past"].tolist()), state["alarm"]
         for id, ticket, digest, *rest in state["waiting"]:
             answer, naive, asked = map(tuple, rest)
-            self.waiting[id] = WaitingRow(ticket, bytes.fromhex(digest), answer, naive, asked)
+            self.waiting[id] = WaitingRow(ticket, bytes.fromhex(digest), Answer.of_plain(answer), naive, asked)
 
     def to_bytes(self, sums: dict[str, float]) -> bytes:
         """The unit in the format of a model file, with its sums in the score of the model."""
@@ -200,10 +238,10 @@ class Unit(Stateful):
         return unit, extra.plain
 
 
-def answer_of(prediction: float, lower: float, upper: float) -> Answer:
-    """An answer for JSON: no interval until both ends are finite."""
-    earned = isfinite(lower) and isfinite(upper)  # a limit of the label alone is no interval
-    return finite_or_none(prediction), lower if earned else None, upper if earned else None
+def _answers(found: Run | Forecast) -> list[Answer]:
+    """The answers of a run or a forecast that has intervals."""
+    columns = [part.tolist() for part in (found.predictions, found.lower, found.upper, found.quantiles) if part is not None]
+    return [Answer.of(*row) for row in zip(*columns, strict=True)]
 
 
 def finite_or_none(value: float) -> float | None:
