@@ -2,7 +2,8 @@
 
 Prints Auto's squared error on rows 1 to 50 and 50 to 200 (from the second row on), relative to that of the last value and to
 that of the mean of all labels so far. Above 1, these are better. The rule of cpp/include/driftline/ensembles/first_rows.hpp
-was chosen on every second file, marked "chosen on"; the others are the check.
+was chosen on every second file, marked "chosen on"; the others are the check. Its constants are among those that
+make no file of either half worse by more than half a per cent, as a whole.
 """
 
 from __future__ import annotations

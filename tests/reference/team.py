@@ -157,20 +157,30 @@ def final_mixture(predicted: Array, y: Array) -> Array:
     return np.array(out)
 
 
-def with_the_newest(mixed: Array, y: Array) -> Array:
+def near_the_newest(mixed: Array, y: Array) -> Array:
     """Auto's final prediction for each row, if each label arrives at once, given those of the final mixture."""
-    newest = np.append(0.0, y[:-1])
-    return mixed + np.array([share_of_the_newest(mixed, y[:t]) for t in range(len(y))]) * (newest - mixed)
+    newest, out = np.append(0.0, y[:-1]), mixed.copy()
+    near = np.array([held_near(mixed[t], y[:t]) for t in range(len(y))])
+    for t in range(2, 60):
+        share, reach = share_of_the_newest(near[:t], y[:t])
+        moved = near[t] + np.clip(share * (newest[t] - near[t]), -reach, reach)
+        out[t] += min(1.0, (60 - t) / 30) * (moved - mixed[t])
+    return out
 
 
-def share_of_the_newest(mixed: Array, known: Array) -> float:
-    """The share of the newest label in a prediction, given those of the final mixture so far and the known labels."""
-    t = len(known)
-    errors, others = known[1:] - mixed[1:t], np.diff(known)
-    if len(errors) == 0:
-        return 0.0
-    apart, age = errors - others, np.arange(t - 2, -1, -1)
-    slow, fast = 0.98**age, 0.7**age
-    best = slow @ (errors * apart) / ((slow @ apart**2) * (1 + 4 / slow.sum()))
+def held_near(mixed: float, known: Array) -> float:
+    """A prediction within one and a half times the largest change of the labels known."""
+    if len(known) < 3:
+        return mixed
+    reach = 1.5 * np.abs(np.diff(known)).max()
+    return float(np.clip(mixed, known[-1] - reach, known[-1] + reach))
+
+
+def share_of_the_newest(near: Array, known: Array) -> tuple[float, float]:
+    """The share of the newest label in the next prediction, given those so far and their labels; and how far it may move."""
+    errors, others = known[1:] - near[1:], np.diff(known)
+    apart, age = errors - others, np.arange(len(errors))[::-1]
+    slow, fast = 0.98**age, 0.2**age
+    best = slow @ (errors * apart) / ((slow @ apart**2) * (1 + 2 / slow.sum()))
     ratio = (fast @ errors**2) / (fast @ others**2)
-    return float(np.clip(best, 0, 1) * np.clip((ratio - 0.2) / 0.3, 0, 1) * np.clip((80 - t) / 30, 0, 1))
+    return float(np.clip(best, 0, 1) * np.clip((ratio - 0.6) / 0.5, 0, 1)), 0.8 * np.sqrt(0.8 * fast @ errors**2)

@@ -94,9 +94,18 @@ def test_the_stack_and_the_final_mixture_match_the_plain_version():
     predicted, predictions, _ = all_predictions(X, y)
     np.testing.assert_allclose(predicted[:, STACK], plain.stack(predicted[:, :CUT], y), rtol=1e-8)
     mixed = plain.final_mixture(predicted, y)
-    np.testing.assert_allclose(predictions, plain.with_the_newest(mixed, y), rtol=1e-8)
-    assert np.abs(predictions - mixed)[:80].max() > 0.01
-    np.testing.assert_array_equal(predictions[80:] - mixed[80:] < 1e-8, True)
+    np.testing.assert_allclose(predictions, plain.near_the_newest(mixed, y), rtol=1e-8)
+    assert np.abs(predictions - mixed)[:60].max() > 0.01
+    np.testing.assert_allclose(predictions[60:], mixed[60:], rtol=1e-8)
+
+
+def test_a_first_prediction_stays_near_the_newest_label_until_labels_have_changed_as_much():
+    """The label is the feature, which grows by 1 a row; then it falls to 3, and does so again."""
+    x = np.append(np.arange(20.0), [3.0, 19.0, 3.0])
+    predicted, predictions, _ = all_predictions(x[:, None], x)
+    assert predicted[20, CORE] < 4
+    assert predictions[20] == pytest.approx(19 - 1.5)
+    assert predictions[22] < 4
 
 
 @pytest.mark.parametrize("delay", [0, 6])
