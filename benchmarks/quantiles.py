@@ -6,8 +6,9 @@ discrete labels the deviation is that of the share below or of the share at or b
 
 On files, the second table has the CRPS from 19 quantiles, of rows from 500 on: of Auto; of quantiles of the last 500 errors
 of Auto, the same for all rows of a moment; of ridge regression with a normal error, its size that of the last 500 errors;
-and of LightGBM, a model for each quantile, refitted every 500 rows on at most the last 5,000, if it is installed (the
-environment of ``benchmarks/requirements-lightgbm.txt``). Of each file, at most the first 5,000 rows count (``--rows``).
+and of LightGBM, a model for each quantile, refitted every 500 rows on at most the last 5,000, with and without earlier
+labels (and the features of the previous row) among its inputs, if it is installed (the environment of
+``benchmarks/requirements-lightgbm.txt``). Of each file, at most the first 5,000 rows count (``--rows``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from statistics import NormalDist
 import numpy as np
 
 import driftline as dl
+from benchmarks.bench_rivals.refitted import MANY, shifted
 from benchmarks.data import Array
 from benchmarks.intervals_by_group import files, read
 from benchmarks.report import Cell, Table
@@ -98,6 +100,12 @@ def of_normal_errors(predictions: Array, errors: Array) -> Array:
     return predictions[ERRORS:, None] + np.sqrt(np.square(windows).mean(axis=1))[:, None] * normal
 
 
+def with_lags(X: Array, y: Array) -> Array:
+    """The features of the row and of the previous one, and earlier labels."""
+    before = np.concatenate([X[:1], X[:-1]])
+    return np.column_stack([X, before, *(shifted(y, lag) for lag in MANY)])
+
+
 def of_lightgbm(X: Array, y: Array) -> Array:
     from lightgbm import LGBMRegressor
 
@@ -117,7 +125,7 @@ def scores(X: Array, y: Array, lightgbm: bool) -> dict[str, float]:
         "Auto": run.quantiles[ERRORS:],
         "recent errors": of_recent_errors(run.predictions, run.errors),
         "ridge, normal": of_normal_errors(ridge.predictions, ridge.errors),
-        **({"LightGBM": of_lightgbm(X, y)} if lightgbm else {}),
+        **({"LightGBM": of_lightgbm(X, y), "LightGBM, lags": of_lightgbm(with_lags(X, y), y)} if lightgbm else {}),
     }
     return {name: float(dl.evaluate.crps(each, DENSE, y[ERRORS:]).mean()) for name, each in found.items()}
 

@@ -183,6 +183,56 @@ def test_intervals_are_scored_if_the_learner_gives_them():
         evaluate.prequential(PlainPeer(), (X, y), metrics="coverage")
 
 
+def plain_scores(quantiles, levels, y):
+    """The CRPS and the pinball losses, over the rows with finite quantiles, from their definition."""
+    loss = np.where(y[:, None] < quantiles, (quantiles - y[:, None]) * (1 - levels), (y[:, None] - quantiles) * levels)
+    finite = np.isfinite(quantiles)
+    pinball = {f"pinball_{level!r}": loss[finite[:, k], k].mean() for k, level in enumerate(levels.tolist())}
+    return {"crps": 2 * loss[finite.all(axis=1)].mean()} | pinball
+
+
+@pytest.mark.parametrize("form", ["array", "mappings", "text"])
+@pytest.mark.parametrize("delay", [0, 7])
+def test_quantiles_are_those_of_ask_and_tell_and_scored_by_their_definitions(rows, form, delay):
+    X, y = rows[0][:300], rows[1][:300]
+    levels = np.array([0.04, 0.5, 0.9])
+    cells = [dict(zip("abcd", row, strict=True)) for row in X.tolist()]
+    if form == "text":
+        cells = [{**row, "e": "high" if row["a"] > 0 else "low"} for row in cells]
+    model, tickets = dl.RLS(forgetting=0.98), []
+    for t in range(len(y)):
+        tickets.append(model.ask(X[t] if form == "array" else cells[t], delay))
+        if t >= delay:
+            model.tell(tickets[t - delay], y[t - delay])
+    expected = plain_scores(np.array([ticket.quantiles(levels) for ticket in tickets]), levels, y)
+    data = (X, y) if form == "array" else (cells, y)
+    result = evaluate.prequential(
+        {"it": dl.RLS(forgetting=0.98)}, data, delay=delay, quantiles=levels, metrics=["mae", "crps", "pinball"]
+    )
+    found = dict(result.totals["it"])
+    found.pop("mae")
+    assert found == pytest.approx(expected)
+    # A metric that has levels brings its own.
+    alone = evaluate.prequential({"it": dl.RLS(forgetting=0.98)}, data, delay=delay, metrics=evaluate.CRPS(levels))
+    assert alone.totals["it"] == {"crps": result.totals["it"]["crps"]}
+
+
+def test_quantiles_of_another_library_are_scored():
+    class Fixed(PlainPeer):
+        def predict_quantiles(self, x, levels):
+            return [x[0] - 1, x[0] + 1]
+
+    X, y = np.array([[1.0], [2.0], [3.0]]), np.array([1.5, 0.0, 7.0])
+    expected = plain_scores(X + np.array([-1, 1]), np.array([0.25, 0.75]), y)["crps"]
+    for delay in (0, 1):
+        result = evaluate.prequential(Fixed(), (X, y), delay=delay, quantiles=[0.25, 0.75])
+        assert result.totals["Fixed"]["crps"] == pytest.approx(expected)
+    with pytest.raises(TypeError, match="PlainPeer has no predict_quantiles"):
+        evaluate.prequential(PlainPeer(), (X, y), quantiles=[0.5])
+    with pytest.raises(ValueError, match=r"Classifier\.run: class labels have no quantiles"):
+        evaluate.prequential(dl.Classifier(dl.RLS()), (X, y > 1), quantiles=[0.5])
+
+
 class PlainPeer:
     """The smallest learner that can be evaluated: two methods."""
 
@@ -238,6 +288,10 @@ def test_an_error_says_where_the_block_began():
         ({"metrics": []}, "metrics must have one or more distinct names"),
         ({"rows": 0}, "rows must be"),
         ({"level": 0.9, "metrics": "mse"}, "level"),
+        ({"quantiles": [0.5], "metrics": "mse"}, "neither crps nor pinball"),
+        ({"quantiles": [0.5, 0.1]}, r"quantiles must be in ascending order, got \[0.5, 0.1\]"),
+        ({"quantiles": [0.5], "metrics": evaluate.CRPS([0.1])}, r"must have the levels \[0.5\]"),
+        ({"metrics": [evaluate.CRPS([0.1]), evaluate.Pinball(0.2, [0.2])]}, r"must have the levels \[0.1\]"),
         ({"holdout_every": 10}, "needs holdout"),
     ],
 )

@@ -51,6 +51,19 @@ def test_every_step_has_the_scores_of_a_forecaster(shape):
     assert np.array_equal(after.predictions, expected.forecast(X[:2]).predictions)
 
 
+def test_quantiles_of_every_step_are_scored():
+    X, y = rows()
+    levels = np.array([0.1, 0.5, 0.9])
+    result = evaluate.prequential({"it": dl.RLS()}, (X, y), steps=STEPS, quantiles=levels)
+    run = dl.Forecaster(dl.RLS(), STEPS).run(X, y, quantiles=levels)
+    for step in range(STEPS):
+        errors = y[:, None] - run.quantiles[:, step]
+        finite = np.isfinite(errors).all(axis=1)
+        expected = 2 * np.where(errors < 0, (levels - 1) * errors, levels * errors)[finite].mean()
+        assert result.by_step["it"]["crps"][step] == pytest.approx(expected)
+    assert "crps" not in result.baselines_by_step["last value"]
+
+
 def test_baselines_use_the_labels_known_at_their_step():
     X, y = rows()
     result = evaluate.prequential(dl.RLS(), (X, y), steps=STEPS)

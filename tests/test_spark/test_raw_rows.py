@@ -60,10 +60,15 @@ def test_replay_takes_the_rows_that_a_fleet_takes(spark, learner):
 def test_a_stream_takes_the_rows_that_a_fleet_takes(spark, tmp_path):
     rows = with_gaps(raw_rows())
     write_parts(rows, tmp_path / "in", 2)
-    start(spark, tmp_path, LEARNERS[0], buckets=2, schema=SCHEMA, **COLUMNS).awaitTermination()
-    fleet = dl.Fleet(LEARNERS[0], named=True)
-    run = fleet.run(rows["sensor"], pa.Table.from_pandas(rows[FEATURES], preserve_index=False), rows["y"])
-    assert np.array_equal(in_order(spark.read.parquet(str(tmp_path / "out")))["prediction"], run.predictions)
+    wanted = {"level": 0.8, "quantiles": (0.1, 0.9)}
+    start(spark, tmp_path, LEARNERS[0], buckets=2, schema=SCHEMA, **COLUMNS, **wanted).awaitTermination()
+    fleet = dl.Fleet(LEARNERS[0], named=True, intervals=True)
+    run = fleet.run(rows["sensor"], pa.Table.from_pandas(rows[FEATURES], preserve_index=False), rows["y"], **wanted)
+    found = in_order(spark.read.parquet(str(tmp_path / "out")))
+    assert np.array_equal(
+        np.column_stack([found["prediction"], found["upper"]]), np.column_stack([run.predictions, run.upper])
+    )
+    assert np.array_equal(np.stack(found["quantiles"]), run.quantiles)
 
 
 def test_text_is_refused_where_no_model_encodes_it(spark):

@@ -11,13 +11,17 @@ from driftline.spark import fit, replay
 from .killed import start
 from .session import COLUMNS, SCHEMA, drifting_rows, in_order, write_parts
 
+QUANTILES = (0.1, 0.5, 0.95)
+
 
 @pytest.mark.parametrize("learner", [dl.RLS(), dl.Averaged(dl.RLS())], ids=repr)
 def test_replay_equals_one_fleet(frame, rows, learner):
-    found = in_order(replay(frame, learner, **COLUMNS, level=0.9))
+    found = in_order(replay(frame, learner, **COLUMNS, level=0.9, quantiles=QUANTILES))
     fleet = dl.Fleet(learner, named=True, intervals=True)
-    run = fleet.run(rows["sensor"], rows[["a", "b"]], rows["y"], level=0.9)
-    assert found.columns.tolist() == [*rows.columns, "prediction", "lower", "upper"]
+    run = fleet.run(rows["sensor"], rows[["a", "b"]], rows["y"], level=0.9, quantiles=QUANTILES)
+    assert found.columns.tolist() == [*rows.columns, "prediction", "lower", "upper", "quantiles"]
+    assert np.array_equal(np.stack(found["quantiles"]), run.quantiles)
+    assert np.isfinite(run.quantiles[-1]).all()
     pd.testing.assert_frame_equal(found[rows.columns.tolist()], rows)
     for name, expected in (("prediction", run.predictions), ("lower", run.lower), ("upper", run.upper)):
         assert np.array_equal(found[name], expected)

@@ -104,13 +104,19 @@ class Spread:
         ends = [] if self.level is None else [*ticket.interval(self.level)]
         return ends if self.quantiles is None else [*ends, *ticket.quantiles(self.quantiles).tolist()]
 
+    def columns(self, found: Sequence[Sequence[float]] | Array) -> tuple[Array | None, Array | None, Array | None]:
+        """What :meth:`of_ticket` found for some rows: lower ends, upper ends and quantiles, as far as they are wanted."""
+        values = np.array(found, dtype=np.float64).reshape(len(found), self.width)
+        lower, upper = (None, None) if self.level is None else values[:, :2].T
+        return lower, upper, None if self.quantiles is None else values[:, self.width - len(self.quantiles) :]
+
     def write(self, out: Outputs, rows: slice, found: Sequence[Sequence[float]] | Array) -> None:
         """Writes what :meth:`of_ticket` found for some rows."""
-        values = np.array(found, dtype=np.float64)
-        if out.lower is not None:
-            out.lower[rows], out.upper[rows] = values.reshape(-1, self.width)[:, :2].T
-        if self.quantiles is not None:
-            out.quantiles[rows] = values.reshape(-1, self.width)[:, self.width - len(self.quantiles) :]
+        lower, upper, quantiles = self.columns(found)
+        if lower is not None:
+            out.lower[rows], out.upper[rows] = lower, upper
+        if quantiles is not None:
+            out.quantiles[rows] = quantiles
 
     @property
     def width(self) -> int:

@@ -5,7 +5,20 @@ from driftline.evaluate.adapters import Mapped, PartialFit
 from driftline.evaluate.cases import subsets
 from driftline.evaluate.compare import compare
 from driftline.evaluate.comparison import MARKS, Comparison, WinTieLoss, spread_text
-from driftline.evaluate.metrics import CRPS, MAE, MSE, R2, RMSE, Accuracy, Coverage, IntervalScore, Mean, Metric, Width
+from driftline.evaluate.metrics import (
+    CRPS,
+    MAE,
+    MSE,
+    R2,
+    RMSE,
+    Accuracy,
+    Coverage,
+    IntervalScore,
+    Mean,
+    Metric,
+    Pinball,
+    Width,
+)
 from driftline.evaluate.prequential import prequential
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
@@ -41,6 +54,7 @@ __all__ = [
     "Metric",
     "PairedTest",
     "PartialFit",
+    "Pinball",
     "Prequential",
     "Progress",
     "Ranks",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline.base.levels import Spread
 from driftline.tables.inputs import Array
 
 
@@ -126,16 +127,18 @@ class Ticketed:
 
     Args:
         learner: has ``predict_one`` and ``learn_one``.
-        level: coverage of the intervals, from ``predict_interval``; None for no intervals.
+        spread: the intervals, from ``predict_interval``, and the quantiles, from ``predict_quantiles``.
     """
 
-    def __init__(self, learner: Any, level: float | None) -> None:
-        self.learner, self.level = learner, level
+    def __init__(self, learner: Any, spread: Spread) -> None:
+        self.learner, self.spread = learner, spread
 
     def ask(self, x: Any, delay: int) -> Asked:
         """The prediction for a row, which is copied if it has to wait."""
-        kept, predicted = x.copy() if delay else x, self.learner.predict_one(x)
-        return Asked(kept, predicted, None if self.level is None else self.learner.predict_interval(x, level=self.level))
+        kept, predicted, spread = x.copy() if delay else x, self.learner.predict_one(x), self.spread
+        ends = None if spread.level is None else self.learner.predict_interval(x, level=spread.level)
+        quantiles = None if spread.quantiles is None else self.learner.predict_quantiles(x, spread.quantiles)
+        return Asked(kept, predicted, ends, quantiles)
 
     def tell(self, asked: Asked, y: Any) -> None:
         """Teaches the learner the row."""
@@ -143,15 +146,20 @@ class Ticketed:
 
 
 class Asked(NamedTuple):
-    """A row, its prediction and the ends of its interval."""
+    """A row, its prediction, the ends of its interval and its quantiles."""
 
     x: Any
     prediction: Any
     ends: tuple[float, float] | None
+    given: Any
 
     def interval(self, _: float) -> tuple[float, float] | None:
         """The ends of the interval."""
         return self.ends
+
+    def quantiles(self, _: Array) -> Array:
+        """The quantiles."""
+        return np.asarray(self.given, dtype=np.float64)
 
     def __copy__(self) -> Asked:
         return self

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline.base.learner import Learner
-from driftline.base.levels import as_spread
+from driftline.base.levels import Spread
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed import Forecaster, Pending
@@ -42,8 +42,8 @@ class Driver(ABC):
 
     classes = native = False
 
-    def __init__(self, learner: Any, level: float | None, where: str) -> None:
-        self.learner, self.level, self.where = learner, level, where
+    def __init__(self, learner: Any, spread: Spread, where: str) -> None:
+        self.learner, self.spread, self.where = learner, spread, where
         self.seconds = 0.0
 
     def step(self, block: Block) -> list[Taken]:
@@ -73,11 +73,11 @@ class LearnerDriver(Driver):
     Args:
         learner: with ``predict_one`` and ``learn_one``.
         delay: how many rows late labels arrive.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         where: the caller's name, for messages.
     """
 
-    def __init__(self, learner: Any, delay: int, level: float | None, where: str) -> None:
+    def __init__(self, learner: Any, delay: int, spread: Spread, where: str) -> None:
         if isinstance(learner, type):
             raise TypeError(f"{where}: {learner.__name__} is a class: pass an instance, {learner.__name__}()")
         if isinstance(learner, Pending):
@@ -87,14 +87,16 @@ class LearnerDriver(Driver):
         if not hasattr(learner, "predict_one") or not hasattr(learner, "learn_one"):
             hint = "; wrap it in PartialFit" if hasattr(learner, "partial_fit") else ""
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_one and learn_one{hint}")
-        if level is not None and not hasattr(learner, "predict_interval"):
+        if spread.level is not None and not hasattr(learner, "predict_interval"):
             raise TypeError(f"{where}: {type(learner).__name__} has no predict_interval: coverage and width need it")
-        super().__init__(TrueOrFalse(learner) if takes_only_booleans(learner) else learner, level, where)
-        self.delay, self.spread = delay, as_spread(where, level)
+        if spread.quantiles is not None and not hasattr(learner, "predict_quantiles"):
+            raise TypeError(f"{where}: {type(learner).__name__} has no predict_quantiles: crps and pinball need it")
+        super().__init__(TrueOrFalse(learner) if takes_only_booleans(learner) else learner, spread, where)
+        self.delay = delay
         self.classes = predicts_labels(learner)
         self.mapped = isinstance(learner, Mapped) or of_river(learner)
         asks = isinstance(learner, Learner)
-        self.stepper = Stepper(learner if asks else Ticketed(self.learner, level), delay)
+        self.stepper = Stepper(learner if asks else Ticketed(self.learner, spread), delay)
         self.native = hasattr(learner, "run") if not delay else asks and not self.classes and learner._outputs is None
         self.learned = 0
 
@@ -107,10 +109,10 @@ class LearnerDriver(Driver):
         return [Taken(predicted, block.lost)]
 
     def _run(self, block: Block) -> Predicted:
-        if self.level is None:
-            return Predicted(self._read(self.learner.run(block.X, block.y).predictions))
-        run = self.learner.run(block.X, block.y, level=self.level)
-        return Predicted(self._read(run.predictions), run.lower, run.upper)
+        wanted = {"level": self.spread.level, "quantiles": self.spread.quantiles}
+        wanted = {name: value for name, value in wanted.items() if value is not None}
+        run = self.learner.run(block.X, block.y, **wanted)
+        return Predicted(self._read(run.predictions), *(getattr(run, name, None) for name in Predicted._fields[1:]))
 
     def _run_late(self, block: Block) -> Predicted:
         learner: Learner = self.learner
@@ -118,13 +120,13 @@ class LearnerDriver(Driver):
         learner._check_block(table, self.where)
         labels = inputs.as_vector(block.y, len(block), self.where, "y")
         out = self.stepper.table(table, labels, self.where, spread=self.spread, start=block.start)
-        return Predicted(out.predictions, out.lower, out.upper)
+        return Predicted(out.predictions, out.lower, out.upper, out.quantiles)
 
     def _loop(self, block: Block) -> Predicted:
         if isinstance(self.learner, TrueOrFalse):
             self.learner.meet(block.y)
-        predicted, ends = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.spread)
-        return Predicted(self._read(predicted), *np.array(ends, dtype=np.float64).T)
+        predicted, found = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.spread)
+        return Predicted(self._read(predicted), *self.spread.columns(found))
 
     def finish(self) -> None:
         """Learns the labels that arrive after the last row."""

@@ -41,7 +41,7 @@ class Holdout:
             raise TypeError(f"{where}: {type(stream).__name__} has no holdout(t, n, seed): it cannot be sampled")
         if every is None:
             every = 1_000 if rows is None else max(1, rows // 100)
-        plain = tuple(metric for metric in metrics if not metric.intervals)
+        plain = tuple(metric for metric in metrics if metric.plain)
         return cls(stream, plain, size, every, WHOLE.require(where, "seed", seed))
 
     def measure(self, row: int, drivers: dict[str, Driver]) -> None:

@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from driftline.base.levels import as_levels
-from driftline.base.rules import PROBABILITY, Rule, number
+from driftline.base.levels import QUANTILES, as_levels
+from driftline.base.rules import PROBABILITY, Rule, choice, number
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES
 from driftline.tables.inputs import Array
 
@@ -61,6 +61,13 @@ class ScoredRows:
             raise ValueError("coverage and width need intervals: a learner with predict_interval(x, level=...)")
         return self.lower, self.upper
 
+    @property
+    def every_quantile(self) -> Array:
+        """The quantiles."""
+        if self.quantiles is None:
+            raise ValueError("crps and pinball need quantiles: a learner with predict_quantiles(x, levels)")
+        return self.quantiles
+
 
 class Metric:
     """A number computed from sums over rows.
@@ -83,8 +90,14 @@ class Metric:
     lower_is_better: bool = True
     numeric: bool = True  # needs labels that are numbers
     intervals: bool = False  # needs predicted intervals
+    levels: Array | None = None  # of the predicted quantiles that it needs
     ranked: bool = True  # whether one value can be better than another
     spreads: tuple[str, ...] = ()  # columns whose sum of squares about their own mean is also needed
+
+    @property
+    def plain(self) -> bool:
+        """Whether it needs predictions alone."""
+        return not self.intervals and self.levels is None
 
     @property
     def worst(self) -> float:
@@ -304,16 +317,16 @@ class CRPS(Metric):
     """
 
     name, title = "crps", "mean CRPS of the quantiles"
+    levels: Array
 
     def __init__(self, levels: Iterable[float]) -> None:
         self.levels = as_levels(levels, "CRPS")
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Scores, with 0 for a row without finite quantiles; and 1 for a row with them."""
-        if rows.quantiles is None:
-            raise ValueError("crps needs quantiles: a run with quantiles=...")
-        finite: Array = np.asarray(np.isfinite(rows.quantiles).all(axis=1))
-        quantiles = np.where(finite[:, None], rows.quantiles, 0.0)
+        quantiles = rows.every_quantile
+        finite: Array = np.asarray(np.isfinite(quantiles).all(axis=1))
+        quantiles = np.where(finite[:, None], quantiles, 0.0)
         loss: Array = 2.0 * pinball_losses(quantiles, self.levels, rows.y).mean(axis=1)
         return {"crps": np.where(finite, loss, 0.0), "finite quantiles": finite.astype(np.float64)}
 
@@ -323,6 +336,38 @@ class CRPS(Metric):
 
     def __repr__(self) -> str:
         return f"CRPS({self.levels.tolist()})"
+
+
+class Pinball(Metric):
+    """The mean of :func:`driftline.evaluate.pinball` for one level, over the rows whose quantile is finite; lower is better.
+
+    Args:
+        level: the level of the quantile.
+        levels: the levels of all predicted quantiles.
+    """
+
+    levels: Array
+
+    def __init__(self, level: float, levels: Iterable[float]) -> None:
+        self.levels = as_levels(levels, "Pinball")
+        self.level = choice(self.levels.tolist()).require("Pinball", "level", level)
+        self.name = f"pinball_{self.level!r}"
+        self.title = f"mean pinball loss of the quantile {self.level!r}"
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """Losses, with 0 for an infinite quantile; and 1 for a finite one."""
+        own = self.levels == self.level
+        quantiles = rows.every_quantile[:, own]
+        finite = np.isfinite(quantiles[:, 0])
+        loss = pinball_losses(np.where(finite[:, None], quantiles, 0.0), self.levels[own], rows.y)[:, 0]
+        return {self.name: np.where(finite, loss, 0.0), f"finite {self.name}": finite.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The mean over the rows with a finite quantile."""
+        return sums[self.name] / sums[f"finite {self.name}"]
+
+    def __repr__(self) -> str:
+        return f"Pinball({self.level!r}, {self.levels.tolist()})"
 
 
 class Mean(Metric):
@@ -398,17 +443,26 @@ BASELINE_ACCURACIES = {name: f"accuracy of the {kind.title}" for name, kind in O
 _BY_NAME: dict[str, Callable[[], Metric]] = {cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)}
 
 
-def as_metrics(metrics: str | Metric | Iterable[str | Metric], where: str) -> tuple[Metric, ...]:
+def as_metrics(
+    metrics: str | Metric | Iterable[str | Metric], where: str, levels: Iterable[float] = QUANTILES
+) -> tuple[Metric, ...]:
     """Metrics from names; Metric objects pass through.
+
+    Args:
+        metrics: names, or Metric objects.
+        where: the caller's name, for messages.
+        levels: those of the quantiles, for "crps" and for "pinball", which is one metric for each level.
 
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
     """
-    words = f"among {', '.join(_BY_NAME)}, or Metric objects"
-    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in _BY_NAME, words)
+    of_quantiles: dict[str, list[Metric]] = {"crps": [CRPS(levels)], "pinball": [Pinball(level, levels) for level in levels]}
+    words = f"among {', '.join([*_BY_NAME, *of_quantiles])}, or Metric objects"
+    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in _BY_NAME or metric in of_quantiles, words)
     given = [metrics] if isinstance(metrics, (str, Metric)) else metrics
-    named = [rule.require(where, "metrics", metric) for metric in given]
-    found = [_BY_NAME[metric]() if isinstance(metric, str) else metric for metric in named]
+    found: list[Metric] = []
+    for metric in (rule.require(where, "metrics", each) for each in given):
+        found += [metric] if isinstance(metric, Metric) else of_quantiles.get(metric) or [_BY_NAME[metric]()]
     names = [metric.name for metric in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"{where}: metrics must have one or more distinct names, got {names}")

@@ -6,7 +6,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from driftline.base.rules import COUNT, PROBABILITY, WHOLE, number, whole
+from driftline.base.levels import Levels, Spread, as_spread
+from driftline.base.rules import COUNT, WHOLE, number, whole
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.holdout import Holdout
@@ -36,6 +37,7 @@ def prequential(
     rows: int | None = None,
     points: int | None = 1_000,
     level: float | None = None,
+    quantiles: Levels | None = None,
     holdout: int | None = None,
     holdout_every: int | None = None,
     seed: int = 0,
@@ -52,8 +54,9 @@ def prequential(
         learners: one learner, a list, or a mapping from names to learners. Any object with ``predict_one(x)`` and
             ``learn_one(x, y)`` works.
         data: (X, y), arrays or frames; a stream; a River dataset; or an iterable of (X, y) blocks or of (x, y) rows.
-        metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width". By default
-            "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels.
+        metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width", "crps",
+            "pinball". By default "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels; with ``level``
+            also "coverage" and "width", and with ``quantiles`` also "crps".
         window: the number of rows in the sliding window; None for none.
         fading: the weight of a row relative to the next one; None for none.
         delay: the number of rows by which labels are late: row t is predicted when those up to row t - delay - 1 have been
@@ -64,6 +67,7 @@ def prequential(
         rows: the number of rows to use; required for an endless stream.
         points: the largest number of points of each curve, in addition to the last; None keeps every row, 0 only the last.
         level: predict intervals at this level, and measure their coverage and width.
+        quantiles: predict quantiles of these levels, in ascending order, and measure their CRPS or pinball losses.
         holdout: the number of holdout rows to draw from the current distribution, if the stream can be sampled.
         holdout_every: the number of rows between two such samples; a hundredth of the stream by default.
         seed: the seed of the holdout rows.
@@ -81,13 +85,14 @@ def prequential(
         raise ValueError(f"{WHERE}: the same learner is given twice, and would learn every row twice")
     source = Source(data, rows, WHERE)
     delay = whole(0, MOST_LATE).require(WHERE, "delay", delay)
-    settings, level = _settings(metrics, window, fading, points, level, named, data)
+    spread = as_spread(WHERE, level, quantiles)
+    settings, spread = _settings(metrics, window, fading, points, spread, named, data)
     if steps is not None:
         if delay or holdout:
             raise ValueError(f"{WHERE}: steps counts from the last label, and cannot be combined with delay or holdout")
         COUNT.require(WHERE, "steps", steps)
     drivers: dict[str, Driver] = {
-        name: LearnerDriver(each, delay, level, WHERE) if steps is None else StepDriver(each, steps, level, WHERE)
+        name: LearnerDriver(each, delay, spread, WHERE) if steps is None else StepDriver(each, steps, spread, WHERE)
         for name, each in named.items()
     }
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
@@ -100,19 +105,28 @@ def prequential(
 
 
 def _settings(
-    metrics: Any, window: Any, fading: Any, points: Any, level: Any, named: dict[str, Any], data: Any
-) -> tuple[Settings, float | None]:
+    metrics: Any, window: Any, fading: Any, points: Any, spread: Spread, named: dict[str, Any], data: Any
+) -> tuple[Settings, Spread]:
+    """The settings, and the intervals and quantiles that their metrics need."""
+    level, quantiles = spread.level, spread.quantiles
     if metrics is None:
         labels = any(map(predicts_labels, named.values())) or has_labels(data)
         metrics = ("accuracy",) if labels else ("mse", "mae", "r2")
-        if level is not None:
-            metrics = (*metrics, "coverage", "width")
-    chosen = as_metrics(metrics, WHERE)
+        metrics += () if level is None else ("coverage", "width")
+        metrics += () if quantiles is None else ("crps",)
+    chosen = as_metrics(metrics, WHERE) if quantiles is None else as_metrics(metrics, WHERE, quantiles.tolist())
     if any(metric.intervals for metric in chosen):
-        level = PROBABILITY.require(WHERE, "level", 0.9 if level is None else level)
+        level = 0.9 if level is None else level
     elif level is not None:
         raise ValueError(f"{WHERE}: level gives intervals, but neither coverage nor width is among the metrics")
-    return check_settings(chosen, window, fading, points, WHERE), level
+    wanted = [metric.levels for metric in chosen if metric.levels is not None]
+    if quantiles is not None and not wanted:
+        raise ValueError(f"{WHERE}: quantiles are predicted, but neither crps nor pinball is among the metrics")
+    if wanted and quantiles is None:
+        quantiles = wanted[0]
+    if quantiles is not None and any(not np.array_equal(each, quantiles) for each in wanted):
+        raise ValueError(f"{WHERE}: all metrics of quantiles must have the levels {quantiles.tolist()}")
+    return check_settings(chosen, window, fading, points, WHERE), as_spread(WHERE, level, quantiles)
 
 
 def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points: Any, where: str) -> Settings:

@@ -91,7 +91,7 @@ class Prequential:
         choice(self.kinds).require(where, "kind", kind)
         if kind == "holdout":
             if metric not in self._holdout[learner]:
-                raise ValueError(f"{where}: {metric} is not measured on fresh rows, which get no intervals")
+                raise ValueError(f"{where}: {metric} is not measured on fresh rows, which get no intervals or quantiles")
             return self._holdout[learner][metric]
         scores = self._scores[learner]
         return Curve(scores.rows, scores.curves[kind][metric])

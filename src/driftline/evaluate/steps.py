@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from driftline.base.levels import as_spread
+from driftline.base.levels import Spread
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
@@ -27,21 +27,19 @@ class StepDriver(Driver):
     Args:
         learner: a forecaster, or a regressor of this library, copied for each step.
         steps: how many rows ahead.
-        level: coverage of the intervals; None for no intervals.
+        spread: the intervals and quantiles.
         where: the caller's name, for messages.
     """
 
-    def __init__(self, learner: Any, steps: int, level: float | None, where: str) -> None:
-        super().__init__(learner if isinstance(learner, Forecaster) else Forecaster(learner, steps), level, where)
+    def __init__(self, learner: Any, steps: int, spread: Spread, where: str) -> None:
+        super().__init__(learner if isinstance(learner, Forecaster) else Forecaster(learner, steps), spread, where)
         if self.learner.steps != steps:
             raise ValueError(f"{where}: steps is {steps}, but {learner!r} has {self.learner.steps}")
         self._lost = np.zeros(steps, dtype=bool)  # which of the last rows lack a feature
 
     def _take(self, block: Block) -> list[Taken]:
         y = inputs.as_vector(block.y, len(block), self.where, "y")
-        run: ForecastRun = self.learner._learn(
-            self._rows(block), y, as_spread(self.where, self.level), self.where, block.start
-        )
+        run: ForecastRun = self.learner._learn(self._rows(block), y, self.spread, self.where, block.start)
         before, self._lost = self._lost, np.append(self._lost, block.lost())[-self.learner.steps :]
         return [
             Taken(run.at_step(step + 1), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
@@ -77,7 +75,7 @@ def by_step(scores: Sequence[Score]) -> dict[str, Array]:
 
 
 def baseline_scores(steps: int, metrics: Settings) -> list[Score]:
-    """A score of the baselines for each step, with the labels known at that step, by the metrics that need no intervals."""
+    """A score of the baselines for each step, with the labels known at that step, by the metrics of predictions alone."""
     plain = [OfBaseline(metric, name, f"{metric.name} {name}") for name in BASELINES for metric in _plain(metrics)]
     return [Score(Settings.totals(plain), baselines=Baselines(step)) for step in range(steps if plain else 0)]
 
@@ -93,4 +91,4 @@ def baseline_figures(scores: list[Score], metrics: Settings) -> dict[str, dict[s
 
 
 def _plain(metrics: Settings) -> list[Metric]:
-    return [metric for metric in metrics.metrics if not metric.intervals]
+    return [metric for metric in metrics.metrics if metric.plain]
