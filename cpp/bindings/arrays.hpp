@@ -3,6 +3,7 @@
 
 #include "numpy_api.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -29,9 +30,14 @@ inline void require(bool agree) {
         throw nb::value_error("the shapes do not agree");
 }
 
+inline int type_of(const double*) { return NPY_DOUBLE; }
+inline int type_of(const float*) { return NPY_FLOAT; }
+inline int type_of(const std::uint16_t*) { return NPY_UINT16; }
+inline int type_of(const Index*) { return NPY_INT64; }
+
 template <class T> nb::object new_array(Index n, T*& elements) {
     npy_intp shape[] = {static_cast<npy_intp>(n)};
-    PyObject* array = PyArray_SimpleNew(1, shape, sizeof(T) == 8 ? NPY_DOUBLE : NPY_FLOAT);
+    PyObject* array = PyArray_SimpleNew(1, shape, type_of(elements));
     if (!array)
         throw nb::python_error();
     elements = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
@@ -40,7 +46,7 @@ template <class T> nb::object new_array(Index n, T*& elements) {
 
 template <class T> nb::object new_table(Index rows, Index columns, T*& elements) {
     npy_intp shape[] = {static_cast<npy_intp>(rows), static_cast<npy_intp>(columns)};
-    PyObject* array = PyArray_SimpleNew(2, shape, sizeof(T) == 8 ? NPY_DOUBLE : NPY_FLOAT);
+    PyObject* array = PyArray_SimpleNew(2, shape, type_of(elements));
     if (!array)
         throw nb::python_error();
     elements = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)));
@@ -50,21 +56,45 @@ template <class T> nb::object new_table(Index rows, Index columns, T*& elements)
 template <class T> nb::object copy_out(const T* from, Index n) {
     T* to;
     nb::object array = new_array(n, to);
-    std::memcpy(to, from, static_cast<std::size_t>(n) * sizeof(T));
+    std::copy_n(from, n, to);
     return array;
 }
 
-// Copies an array of a saved state back in after checking its shape and that it is finite.
-template <class T> void copy_in(const nb::dict& state, const char* name, T* to, Index n) {
-    if (!state.contains(name))
-        throw nb::value_error((std::string("the state lacks ") + name).c_str());
-    ArrayOf<const T, 1> array;
-    if (!nb::try_cast(state[name], array, false) || static_cast<Index>(array.shape(0)) != n)
+// An array of a saved state, after checking that it is finite. Earlier versions may have written fewer numbers, but at least
+// `first`: what the first format has. An array that was added later has a `first` of 0, and may be missing.
+template <class T, int Dimensions = 1>
+ArrayOf<const T, Dimensions> array_in(const nb::dict& state, const char* name, Index n, Index first) {
+    ArrayOf<const T, Dimensions> array;
+    if (!state.contains(name)) {
+        if (first > 0)
+            throw nb::value_error((std::string("the state lacks ") + name).c_str());
+        return array;
+    }
+    const bool fits = nb::try_cast(state[name], array, false) && static_cast<Index>(array.shape(Dimensions - 1)) >= first &&
+                      static_cast<Index>(array.shape(Dimensions - 1)) <= n;
+    if (!fits)
         throw nb::value_error((std::string("the state's ") + name + " has another shape or type").c_str());
-    for (Index i = 0; i < n; ++i)
+    for (std::size_t i = 0; i < array.size(); ++i)
         if (!std::isfinite(array.data()[i]))
             throw nb::value_error((std::string("the state's ") + name + " is not finite").c_str());
-    std::memcpy(to, array.data(), static_cast<std::size_t>(n) * sizeof(T));
+    return array;
 }
+
+// The same for a table, each row of which may lack numbers at its end.
+template <class T>
+ArrayOf<const T, 2> table_in(const nb::dict& state, const char* name, Index rows, Index count, Index first) {
+    const auto table = array_in<T, 2>(state, name, count, first);
+    if (table.is_valid() && static_cast<Index>(table.shape(0)) != rows)
+        throw nb::value_error((std::string("the state's ") + name + " has another shape or type").c_str());
+    return table;
+}
+
+// Copies an array of a saved state back in. Numbers that the state lacks stay as they are: those of a new model.
+template <class T> void copy_in(const nb::dict& state, const char* name, T* to, Index n, Index first) {
+    const auto array = array_in<T>(state, name, n, first);
+    if (array.is_valid())
+        std::copy_n(array.data(), array.size(), to);
+}
+template <class T> void copy_in(const nb::dict& state, const char* name, T* to, Index n) { copy_in(state, name, to, n, n); }
 
 } // namespace driftline::bindings

@@ -95,26 +95,14 @@ template <class T> struct AutoCore : Guarded {
     RowBuffer<T> buffer_;
 };
 
-nb::object halves_out(const std::vector<std::uint16_t>& halves) {
-    npy_intp shape[] = {static_cast<npy_intp>(halves.size())};
-    PyObject* array = PyArray_SimpleNew(1, shape, NPY_UINT16);
-    if (!array)
-        throw nb::python_error();
-    std::copy(halves.begin(), halves.end(),
-              static_cast<std::uint16_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array))));
-    return nb::steal(array);
-}
-
 template <class T> nb::dict get_state(AutoCore<T>& self) {
     InUse use(self);
     AutoModel<T>& model = *self.model;
-    Collector all;
     for (auto& expert : model.models())
         restart_where_broken(expert->state);
     restart_where_broken(model.mixer().top().state);
     model.team().each_model([](auto& one) { restart_where_broken(one.state); });
     model.team().visit(NonFiniteToZero{});
-    model.visit(all);
     std::vector<double> shape{static_cast<double>(model.inputs.born()), static_cast<double>(model.warm_count()),
                               static_cast<double>(model.long_run().sample.count())};
     const std::vector<double> layout = model.team().layout();
@@ -123,11 +111,7 @@ template <class T> nb::dict get_state(AutoCore<T>& self) {
     out["weights"] = self.weights();
     out["shape"] = copy_out(shape.data(), static_cast<Index>(shape.size()));
     out["coverage"] = copy_coverage(model.coverage);
-    out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
-    if (!all.entries.empty())
-        out["entries"] = copy_out(all.entries.data(), static_cast<Index>(all.entries.size()));
-    if (!all.halves.empty())
-        out["halves"] = halves_out(all.halves);
+    write_numbers(model, out);
     return out;
 }
 
@@ -161,17 +145,7 @@ template <class T> void set_state(AutoCore<T>& self, const nb::dict& from) {
     model.long_run().sample.expect(static_cast<Index>(shape[2]));
     if (!model.team().set_layout({shape.begin() + 3, shape.end()}))
         throw nb::value_error("the state's shape is out of range");
-    Counter count;
-    model.visit(count);
-    std::vector<double> numbers(count.numbers);
-    std::vector<float> entries(count.entries);
-    std::vector<std::uint16_t> halves(count.halves);
-    copy_in(from, "numbers", numbers.data(), count.numbers);
-    if (count.entries > 0)
-        copy_in(from, "entries", entries.data(), count.entries);
-    if (count.halves > 0)
-        copy_in(from, "halves", halves.data(), count.halves);
-    model.visit(Filler{numbers.data(), entries.data(), halves.data()});
+    read_numbers(from, model);
     const double rows = model.sums.rows;
     if (!(rows >= 0 && rows < 9e15) || rows != std::floor(rows) ||
         (rows < warm_rows ? rows : 0) != static_cast<double>(warm) || model.inputs.label_memory.rows != rows)
@@ -313,20 +287,16 @@ struct FinalMixtureCore {
         mixture.shares(out.data());
         return copy_out(out.data(), count);
     }
-    nb::object get_state() {
-        Collector all;
-        mixture.visit(all);
-        return copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
+    nb::dict get_state() {
+        nb::dict out;
+        write_numbers(mixture, out);
+        return out;
     }
-    void set_state(const ArrayOf<const double, 1>& numbers) {
-        Counter size;
-        mixture.visit(size);
-        require(numbers, size.numbers);
-        for (Index i = 0; i < size.numbers; ++i)
-            if (!std::isfinite(numbers.data()[i]))
-                throw nb::value_error("the state's final mixture is not finite");
-        mixture.visit(Filler{numbers.data()});
-        mixture.weigh();
+    void set_state(const nb::dict& from) {
+        FinalMixture fresh(count);
+        read_numbers(from, fresh);
+        fresh.weigh();
+        mixture = std::move(fresh);
     }
     static void require(const ArrayOf<const double, 1>& array, Index size) {
         if (static_cast<Index>(array.shape(0)) != size)
@@ -344,9 +314,8 @@ void bind_auto(nb::module_& m) {
              nb::arg("delay"),
              nb::sig("def learn(self, said: typing.Any, mixed: typing.Any, y: float, weight: float, delay: int) -> None"))
         .def("shares", &FinalMixtureCore::shares, nb::sig("def shares(self) -> typing.Any"))
-        .def("get_state", &FinalMixtureCore::get_state, nb::sig("def get_state(self) -> typing.Any"))
-        .def("set_state", &FinalMixtureCore::set_state, nb::arg("state"),
-             nb::sig("def set_state(self, state: typing.Any) -> None"));
+        .def("get_state", &FinalMixtureCore::get_state)
+        .def("set_state", &FinalMixtureCore::set_state, nb::arg("state"));
     nb::class_<ExpertReport>(m, "Expert", "One of Auto's experts.")
         .def_ro("view", &ExpertReport::view, "the number of its feature view; -1: the last label, -2: the labels' mean")
         .def_ro("time", &ExpertReport::time)

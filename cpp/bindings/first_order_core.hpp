@@ -144,9 +144,9 @@ template <class T> void set_state(FirstOrderCore<T>& self, const nb::dict& from)
     set_coverage(from, state.coverage);
     if (state.logs)
         copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
-    if (state.logs && from.contains("shares")) {
-        copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count);
-        if (!(state.shares.total > 0 && state.shares.peak >= state.shares.total))
+    if (state.logs) {
+        copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count, 0);
+        if (!(state.shares.total >= 0 && state.shares.peak >= state.shares.total))
             throw nb::value_error("the state's shares are out of range");
     }
     self.model = std::move(fresh);

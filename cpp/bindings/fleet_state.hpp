@@ -14,7 +14,8 @@ namespace driftline::bindings {
 struct Field {
     const char* name;
     Index place, count;
-    bool doubles; // else the model's type
+    bool doubles;    // else the model's type
+    Index added = 0; // numbers at the end that came after the first format
 };
 
 template <class T> std::vector<Field> fields_of(const SecondOrderState<T>& m, const SlotLayout& at) {
@@ -56,21 +57,6 @@ nb::object field_out(FleetModel<Model>& fleet, const std::vector<Index>& slots, 
     return table;
 }
 
-// Throws unless every number is finite.
-template <class T> const T* field_in(const nb::dict& state, const Field& field, Index rows) {
-    const std::string name = field.name;
-    if (!state.contains(field.name))
-        throw nb::value_error(("the state lacks " + name).c_str());
-    nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu> table;
-    if (!nb::try_cast(state[field.name], table, false) || static_cast<Index>(table.shape(0)) != rows ||
-        static_cast<Index>(table.shape(1)) != field.count)
-        throw nb::value_error(("the state's " + name + " has another shape or type").c_str());
-    for (Index i = 0; i < rows * field.count; ++i)
-        if (!std::isfinite(table.data()[i]))
-            throw nb::value_error(("the state's " + name + " is not finite").c_str());
-    return table.data();
-}
-
 using Indices = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 inline Indices indices_in(const nb::dict& state, const char* name) {
@@ -81,13 +67,7 @@ inline Indices indices_in(const nb::dict& state, const char* name) {
 }
 
 inline nb::object indices_out(const std::vector<Index>& values) {
-    npy_intp shape[] = {static_cast<npy_intp>(values.size())};
-    PyObject* array = PyArray_SimpleNew(1, shape, NPY_INT64);
-    if (!array)
-        throw nb::python_error();
-    if (!values.empty())
-        std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array)), values.data(), values.size() * sizeof(Index));
-    return nb::steal(array);
+    return copy_out(values.data(), static_cast<Index>(values.size()));
 }
 
 inline constexpr const char *slots_part = "slots", *skipped_part = "skipped", *coverage_part = "coverage",
@@ -184,37 +164,40 @@ template <class T, class Model> nb::object state_part(FleetModel<Model>& fleet, 
     throw nb::key_error(name.c_str());
 }
 
-inline void set_coverage_row(Coverage& coverage, const double* row, Index size) {
-    nb::dict one;
-    one[coverage_part] = copy_out(row, size);
-    set_coverage(one, coverage);
-}
-
 // Restores what the fleet keeps besides the models, for the rows of a state, in their slots.
 template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& from, const Indices& slots) {
     const Index rows = static_cast<Index>(slots.shape(0));
     if (fleet.options().intervals) {
-        Table2 given;
-        const bool old = from.contains(coverage_part) && nb::try_cast(from[coverage_part], given, false) &&
-                         static_cast<Index>(given.shape(1)) == least_coverage_size;
-        const Index size = old ? least_coverage_size : coverage_size;
-        const double* const coverage = field_in<double>(from, {coverage_part, 0, size, true}, rows);
-        const double* const judged = field_in<double>(from, {judged_part, 0, 2, true}, rows);
+        const auto coverage = table_in<double>(from, coverage_part, rows, coverage_size, least_coverage_size);
+        const auto judged = table_in<double>(from, judged_part, rows, 2, 2);
+        const auto size = static_cast<Index>(coverage.shape(1));
         for (Index r = 0; r < rows; ++r) {
             Tracker& tracker = *fleet.tracker(slots.data()[r]);
             tracker = Tracker{};
-            set_coverage_row(tracker.coverage, coverage + r * size, size);
-            tracker.judged = judged[2 * r];
-            tracker.inside = judged[2 * r + 1];
+            set_coverage(coverage.data() + r * size, size, tracker.coverage);
+            tracker.judged = judged.data()[2 * r];
+            tracker.inside = judged.data()[2 * r + 1];
             if (!(tracker.inside >= 0 && tracker.judged >= tracker.inside))
                 throw nb::value_error("the state's judged is out of range");
         }
     }
     if (fleet.options().alarm_limit > 0) {
-        const double* const alarms = field_in<double>(from, {alarms_part, 0, watch_size, true}, rows);
+        const auto alarms = table_in<double>(from, alarms_part, rows, watch_size, watch_size);
         for (Index r = 0; r < rows; ++r)
-            *fleet.watch(slots.data()[r]) = read_watch(alarms + r * watch_size, fleet.options().alarm_limit);
+            *fleet.watch(slots.data()[r]) = read_watch(alarms.data() + r * watch_size, fleet.options().alarm_limit);
     }
+}
+
+// A field of all models of a state.
+struct SavedColumn {
+    nb::object array;
+    const std::byte* data;
+    Index place, bytes;
+};
+template <class T> SavedColumn saved_column(const nb::dict& from, const Field& field, Index rows) {
+    const auto table = table_in<T>(from, field.name, rows, field.count, field.count - field.added);
+    const Index bytes = table.is_valid() ? static_cast<Index>(table.shape(1) * sizeof(T)) : 0;
+    return {nb::cast(table), reinterpret_cast<const std::byte*>(table.data()), field.place, bytes};
 }
 
 // Fills a fresh fleet; throws if the state is invalid, and the fleet must then be discarded.
@@ -227,18 +210,16 @@ template <class T, class Model> void fill_fleet(FleetModel<Model>& fleet, const 
         if (slots.data()[r] < (r ? slots.data()[r - 1] + 1 : 0) || slots.data()[r] >= fleet.size() || skipped.data()[r] < 0)
             throw nb::value_error("the state's slots are out of range");
     const auto worker = fleet.new_worker();
-    std::vector<std::pair<Field, const std::byte*>> tables;
-    for (const Field& field : fields_of(worker->state, fleet.layout())) {
-        const void* data = field.doubles ? static_cast<const void*>(field_in<double>(from, field, rows))
-                                         : static_cast<const void*>(field_in<T>(from, field, rows));
-        tables.emplace_back(field, static_cast<const std::byte*>(data));
-    }
+    std::vector<std::byte> fresh(static_cast<std::size_t>(fleet.layout().size));
+    put_in_slot(worker->state, fleet.layout(), fresh.data());
+    std::vector<SavedColumn> saved;
+    for (const Field& field : fields_of(worker->state, fleet.layout()))
+        saved.push_back(field.doubles ? saved_column<double>(from, field, rows) : saved_column<T>(from, field, rows));
     for (Index r = 0; r < rows; ++r) {
         std::byte* const slot = fleet.slot(slots.data()[r]);
-        for (const auto& [field, data] : tables) {
-            const Index bytes = field.count * static_cast<Index>(field.doubles ? sizeof(double) : sizeof(T));
-            std::memcpy(slot + field.place, data + r * bytes, static_cast<std::size_t>(bytes));
-        }
+        std::copy(fresh.begin(), fresh.end(), slot);
+        for (const SavedColumn& column : saved)
+            std::copy_n(column.data + r * column.bytes, column.bytes, slot + column.place);
         take_from_slot(worker->state, fleet.layout(), slot);
         check_state(worker->state);
         const SlotHead head{fleet.call(), static_cast<std::uint64_t>(skipped.data()[r])};

@@ -99,12 +99,10 @@ template <class T> nb::dict kernel_state(KernelCore<T>& self) {
     nb::dict out = get_state<double>(self);
     InUse use(self);
     KernelModel& kernel = *self.kernel;
-    Collector all;
-    kernel.visit(all);
     const double shape[] = {static_cast<double>(kernel.features()), static_cast<double>(kernel.dictionary().count()),
                             static_cast<double>(kernel.first.rows())};
     out["shape"] = copy_out(shape, 3);
-    out["numbers"] = copy_out(all.numbers.data(), static_cast<Index>(all.numbers.size()));
+    write_numbers(kernel, out);
     return out;
 }
 
@@ -136,11 +134,7 @@ template <class T> void set_kernel_state(KernelCore<T>& self, const nb::dict& fr
     InUse use(self);
     kernel.dictionary().expect(static_cast<Index>(shape[1]));
     kernel.first.expect(static_cast<Index>(shape[2]), kernel.features());
-    Counter count;
-    kernel.visit(count);
-    std::vector<double> numbers(static_cast<std::size_t>(count.numbers));
-    copy_in(from, "numbers", numbers.data(), count.numbers);
-    kernel.visit(Filler{numbers.data(), nullptr});
+    read_numbers(from, kernel);
     check_kernel(kernel, self.model->state.sums);
     if (!(self.model->state.sums.rows < FirstRows::most))
         kernel.first.close();

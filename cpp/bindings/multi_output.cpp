@@ -106,13 +106,7 @@ template <class T> nb::dict get_outputs_state(MultiOutputCore<T>& self) {
 
 template <class T> void set_outputs_state(MultiOutputCore<T>& self, const nb::dict& from) {
     const Index d = self.model->state.d;
-    ArrayOf<const T, 2> given;
-    if (!from.contains("weights") || !nb::try_cast(from["weights"], given, false) ||
-        static_cast<Index>(given.shape(0)) != self.outputs() || static_cast<Index>(given.shape(1)) != d)
-        throw nb::value_error("the state's weights have another shape or type");
-    for (Index i = 0; i < self.outputs() * d; ++i)
-        if (!std::isfinite(given.data()[i]))
-            throw nb::value_error("the state's weights are not finite");
+    const auto given = table_in<T>(from, "weights", self.outputs(), d, d);
     nb::dict rest;
     for (auto [name, array] : from)
         rest[name] = array;

@@ -42,12 +42,10 @@ inline bool is_first_key(double key) {
     return key == 0 || (key == std::floor(key) && key > 0 && key <= static_cast<double>(key_of(most_score)));
 }
 
-inline void set_coverage(const nb::dict& from, Coverage& c) {
+// Reads `size` numbers. Later ones, which the state lacks, are 0.
+inline void set_coverage(const double* from, Index size, Coverage& c) {
     double flat[coverage_size] = {};
-    Vector given;
-    const bool old = from.contains("coverage") && nb::try_cast(from["coverage"], given, false) &&
-                     static_cast<Index>(given.shape(0)) == least_coverage_size;
-    copy_in(from, "coverage", flat, old ? least_coverage_size : coverage_size);
+    std::copy_n(from, size, flat);
     const double *debts = flat + 2 * level_count, *weights = debts + level_count, *scores = weights + bin_count,
                  *rest = scores + most_waiting;
     const double* const places = flat + least_coverage_size;
@@ -96,6 +94,11 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     std::copy_n(places, place_count, c.places.weight);
     for (Index i = 0; i < most_waiting; ++i)
         c.ring[(c.taken - most_waiting + i) & (ring_size - 1)] = scores[i];
+}
+
+inline void set_coverage(const nb::dict& from, Coverage& c) {
+    const auto saved = array_in<double>(from, "coverage", coverage_size, least_coverage_size);
+    set_coverage(saved.data(), static_cast<Index>(saved.size()), c);
 }
 
 // Sums must not be negative, and counts must be whole; `counts` lists their places.

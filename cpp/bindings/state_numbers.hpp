@@ -1,53 +1,38 @@
-// The numbers of a state, in sequence, through a model's `visit`.
+// The numbers of a state, between a dictionary of arrays and a model's `visit`.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <vector>
+#include "arrays.hpp"
 
-#include "driftline/base/simd.hpp"
+#include "driftline/base/saved_numbers.hpp"
 
 namespace driftline::bindings {
 
-// Exports the numbers of a state in order, or imports them.
-struct Collector {
-    std::vector<double> numbers;
-    std::vector<float> entries;
-    std::vector<std::uint16_t> halves;
-    void operator()(const double* from, Index n) { numbers.insert(numbers.end(), from, from + n); }
-    void operator()(const float* from, Index n) { entries.insert(entries.end(), from, from + n); }
-    void operator()(const std::uint16_t* from, Index n) { halves.insert(halves.end(), from, from + n); }
-};
 // Sets numbers that left the range, as after a forged state, to 0, so that what is saved can be loaded.
 struct NonFiniteToZero {
-    template <class T> void operator()(T* numbers, Index n) const {
+    template <class T> void operator()(T* numbers, Index n, const char* = nullptr) const {
         std::replace_if(numbers, numbers + n, [](T number) { return !std::isfinite(number); }, T(0));
     }
-    void operator()(std::uint16_t*, Index) const {} // finite however they are read
+    void operator()(std::uint16_t*, Index, const char* = nullptr) const {} // finite however they are read
 };
-struct Counter {
-    Index numbers = 0, entries = 0, halves = 0;
-    void operator()(const double*, Index n) { numbers += n; }
-    void operator()(const float*, Index n) { entries += n; }
-    void operator()(const std::uint16_t*, Index n) { halves += n; }
-};
-struct Filler {
-    const double* numbers;
-    const float* entries = nullptr;
-    const std::uint16_t* halves = nullptr;
-    void operator()(double* to, Index n) {
-        std::copy(numbers, numbers + n, to);
-        numbers += n;
-    }
-    void operator()(float* to, Index n) {
-        std::copy(entries, entries + n, to);
-        entries += n;
-    }
-    void operator()(std::uint16_t* to, Index n) {
-        std::copy(halves, halves + n, to);
-        halves += n;
-    }
-};
+
+template <class Model> void write_numbers(Model& model, nb::dict& state) {
+    NumbersOut out;
+    model.visit(out);
+    out.arrays.each([&](const std::string& name, const auto& numbers) {
+        if (!numbers.empty())
+            state[name.c_str()] = copy_out(numbers.data(), static_cast<Index>(numbers.size()));
+    });
+}
+
+// Throws if the state does not fit, and the model must then be discarded.
+template <class Model> void read_numbers(const nb::dict& state, Model& model) {
+    NumbersIn in([&]<class T>(const char* name, std::optional<std::span<const T>>& array) {
+        if (const auto found = array_in<T>(state, name, PTRDIFF_MAX, 0); found.is_valid())
+            array.emplace(found.data(), found.size());
+    });
+    model.visit(in);
+    if (!in.complete())
+        throw nb::value_error("the state's numbers have another shape");
+}
 
 } // namespace driftline::bindings

@@ -7,6 +7,7 @@ import pytest
 
 import driftline as dl
 from driftline.storage import model_file
+from tests.cases import for_each
 from tests.golden_models.write import FOLDER, MODELS, ROWS, rows
 
 X, Y = rows()
@@ -130,3 +131,64 @@ def test_fleets_forecasters_and_moments_are_read_from_files(folder):
     assert forecast.predictions == pytest.approx([FEATURES @ ridge(ONES, Y, 1.0)] * 2, rel=1e-9)
     moments = read(folder, "moments")
     assert moments.model(ridge=2.0).predict_one([1.0, 0.0]) == pytest.approx(FEATURES @ ridge(ONES, Y, 2.0), rel=1e-9)
+
+
+# What later versions added to a state, which the files of earlier ones lack.
+
+
+def restored(model, state):
+    made = type(model).__new__(type(model))
+    made.__setstate__(state)
+    return made
+
+
+@for_each("learner", [dl.RLS(), dl.NLMS(), dl.Auto(), dl.Kernel(dl.AROWR()), dl.SparseDFOP(dim=4), dl.EG(norm=2.0)])
+def test_a_core_without_the_arrays_that_were_added_has_the_values_of_a_new_one(learner):
+    """The places of labels, for quantiles, came after the first format, and so did the sums of EG's shares."""
+    model = learner.clone()
+    model.run(*rows())
+    state = model.__getstate__()
+    places = len(model.ask([1.0, 0.0]).places)
+    older = {name: array for name, array in state["core"].items() if name != "shares"}
+    older["coverage"] = older["coverage"][:-places]
+    made = restored(model, {**state, "core": older})
+    assert made.predict_one([1.0, 0.0]) == pytest.approx(model.predict_one([1.0, 0.0]), rel=1e-12)
+    assert made.predict_interval([1.0, 0.0]) == pytest.approx(model.predict_interval([1.0, 0.0]), rel=1e-12)
+    assert not made.ask([1.0, 0.0]).places.any()  # as in a model that has learned no label
+    made.learn_one([1.0, 0.0], 2.5)
+    for name in older:
+        with pytest.raises((ValueError, KeyError), match=f"{name}|no weights|another shape"):
+            restored(model, {**state, "core": {other: array for other, array in older.items() if other != name}})
+    with pytest.raises(ValueError, match="coverage has another shape"):
+        restored(model, {**state, "core": {**older, "coverage": older["coverage"][:-1]}})
+
+
+def test_models_of_a_fleet_have_the_values_of_new_ones_for_numbers_that_were_added():
+    keys, (X, y) = np.arange(ROWS) % 2, rows()
+    fleet = dl.Fleet(dl.RLS(), 3, intervals=True)
+    fleet.run(keys, X, y)
+    state = fleet.__getstate__()
+    places = len(dl.RLS().fit(X, y).ask([1.0, 0.0]).places)
+    older = {**state["core"], "coverage": np.ascontiguousarray(state["core"]["coverage"][:, :-places])}
+    made = restored(fleet, {**state, "core": older})
+    np.testing.assert_array_equal(made.predict_intervals(keys, X, 0.5), fleet.predict_intervals(keys, X, 0.5))
+    assert np.isfinite(made.predict_intervals(keys, X, 0.5)).all()
+    with pytest.raises(ValueError, match="coverage has another shape"):
+        restored(fleet, {**state, "core": {**older, "coverage": np.ascontiguousarray(older["coverage"][:, :-1])}})
+
+
+@for_each(
+    "name, defaults",
+    [
+        ("ridge", {"skipped": 0}),
+        ("pending", {"dropped": 0, "held": [], "settled": []}),
+        ("forecaster", {"known": None, "cells": None, "known_columns": None}),
+        ("fleet", {"jobs": None, "alarms": False, "intervals": False}),
+    ],
+)
+def test_a_field_that_a_state_lacks_has_its_default(name, defaults):
+    model = MODELS[name]()
+    state = model.__getstate__()
+    for field, default in defaults.items():
+        made = restored(model, {other: value for other, value in state.items() if other != field})
+        assert made.__getstate__()[field] == default, field

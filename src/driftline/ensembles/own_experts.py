@@ -131,11 +131,12 @@ class _Experts(ByErrors):
         """There are no weights."""
         return np.zeros(1, dtype=self.dtype)
 
-    def _own_state(self) -> dict[str, Array]:
+    def _own_state(self) -> dict[str, Any]:
         return {"mixture": self.mixture.get_state()}
 
-    def _set_own_state(self, state: dict[str, Array]) -> None:
-        self.mixture.set_state(state["mixture"])
+    def _set_own_state(self, state: dict[str, Any]) -> None:
+        saved = state["mixture"]
+        self.mixture.set_state(saved if isinstance(saved, dict) else {"numbers": saved})  # an array in format 10
 
     def _ask(self, x: Any) -> Array | None:
         predicted = [core_of(member).predict(x) for member in self.members]
