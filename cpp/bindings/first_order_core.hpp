@@ -133,22 +133,27 @@ template <class T> nb::dict get_state(FirstOrderCore<T>& self) {
     return state_of(*self.model);
 }
 
-template <class T> void set_state(FirstOrderCore<T>& self, const nb::dict& from) {
-    InUse use(self);
-    const auto& old = self.model->state;
-    auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
-    auto& state = fresh->state;
+// Reads a state into a fresh model; throws if it is invalid, and the model must then be discarded.
+template <class T> void read_state(FirstOrderModel<T>& fresh, const nb::dict& from) {
+    auto& state = fresh.state;
     copy_in(from, "weights", state.w, state.d);
     copy_sums_in(from, state.sums);
     check_state(state);
     set_coverage(from, state.coverage);
     if (state.logs)
-        copy_in(from, "logs", fresh->logs().data(), fresh->logs().size());
+        copy_in(from, "logs", fresh.logs().data(), fresh.logs().size());
     if (state.logs) {
         copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count, 0);
         if (!(state.shares.total >= 0 && state.shares.peak >= state.shares.total))
             throw nb::value_error("the state's shares are out of range");
     }
+}
+
+template <class T> void set_state(FirstOrderCore<T>& self, const nb::dict& from) {
+    InUse use(self);
+    const auto& old = self.model->state;
+    auto fresh = std::make_unique<FirstOrderModel<T>>(old.d, old.intercept, old.policy);
+    read_state(*fresh, from);
     self.model = std::move(fresh);
 }
 

@@ -83,6 +83,23 @@ template <class Model> nb::tuple model_state(Held<Model>& self, Index slot) {
     return nb::make_tuple(state_of(*worker), static_cast<Index>(fleet.head(slot).skipped));
 }
 
+// A model of a state as a separate model exports it.
+template <class Model> std::unique_ptr<Model> model_of(FleetModel<Model>& fleet, const nb::dict& state) {
+    auto model = fleet.new_worker();
+    read_state(*model, state);
+    return model;
+}
+
+template <class Model>
+bool set_model(Held<Model>& self, Index slot, const nb::dict& state, Index skipped, std::optional<double> error) {
+    InUse use(self);
+    FleetModel<Model>& fleet = *self.model;
+    if (slot < 0 || slot >= fleet.size() || skipped < 0)
+        throw nb::index_error("a key is out of range");
+    fleet.put(slot, *model_of(fleet, state), static_cast<std::uint64_t>(skipped));
+    return error && fleet.see(slot, *error);
+}
+
 // The weights of the first `count` models.
 template <class T, class Model> nb::object weights(Held<Model>& self, Index count) {
     InUse use(self);
@@ -195,6 +212,15 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
              })
         .def("model_state", &model_state<Model>, arg("slot"),
              "The state of one model, as a separate model exports it, and its skipped rows.")
+        .def("set_model", &set_model<Model>, arg("slot"), arg("state"), arg("skipped"), arg("error").none() = nb::none(),
+             "Replaces a model by one of this state; passes an error to its alarm, and returns whether that raises it.")
+        .def(
+            "start_from",
+            [](Held<Model>& self, const nb::dict& state) {
+                InUse use(self);
+                self.model->start_from(*model_of(*self.model, state));
+            },
+            arg("state"), "Lets all models that have not learned yet start from this state.")
         .def("weights", &weights<T, Model>, arg("count"))
         .def("counts", &counts<Model>, arg("count"))
         .def("summary", &summary<Model>, arg("count"))

@@ -92,22 +92,27 @@ template <class T> nb::dict get_state(SecondOrderCore<T>& self) {
     return state_of(*self.model);
 }
 
+// Reads a state into a fresh model; throws if it is invalid, and the model must then be discarded.
+template <class T> void read_state(SecondOrderModel<T>& fresh, const nb::dict& from) {
+    auto& state = fresh.state;
+    copy_in(from, "weights", state.w, state.d);
+    copy_sums_in(from, state.sums);
+    set_coverage(from, state.coverage);
+    copy_in(from, "matrix", fresh.matrix().data(), fresh.matrix().size());
+    copy_in(from, "diagonal", fresh.diagonal().data(), fresh.diagonal().size());
+    if (state.guard.u) {
+        copy_in(from, "guard_matrix", fresh.guard_matrix().data(), fresh.guard_matrix().size());
+        copy_in(from, "guard_diagonal", fresh.guard_diagonal().data(), fresh.guard_diagonal().size());
+    }
+    check_state(state);
+}
+
 // All or nothing: the arrays are checked on a fresh model, which then replaces the old one.
 template <class T> void set_state(SecondOrderCore<T>& self, const nb::dict& from) {
     InUse use(self);
     const auto& old = self.model->state;
     auto fresh = std::make_unique<SecondOrderModel<T>>(old.d, old.intercept, old.policy);
-    auto& state = fresh->state;
-    copy_in(from, "weights", state.w, state.d);
-    copy_sums_in(from, state.sums);
-    set_coverage(from, state.coverage);
-    copy_in(from, "matrix", fresh->matrix().data(), fresh->matrix().size());
-    copy_in(from, "diagonal", fresh->diagonal().data(), fresh->diagonal().size());
-    if (state.guard.u) {
-        copy_in(from, "guard_matrix", fresh->guard_matrix().data(), fresh->guard_matrix().size());
-        copy_in(from, "guard_diagonal", fresh->guard_diagonal().data(), fresh->guard_diagonal().size());
-    }
-    check_state(state);
+    read_state(*fresh, from);
     self.model = std::move(fresh);
 }
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from driftline.evaluate.sweep import sweep as sweep
     from driftline.features import Pipeline as Pipeline
     from driftline.fleet import Fleet as Fleet
+    from driftline.fleet import FleetTicket as FleetTicket
     from driftline.kernels import Kernel as Kernel
     from driftline.linear import *
     from driftline.moments import Moments as Moments
@@ -55,6 +56,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "DivergenceError": "errors",
     "DriftlineWarning": "errors",
     "Fleet": "fleet",
+    "FleetTicket": "fleet",
     "Forecaster": "delayed",
     "Kernel": "kernels",
     "Learner": "base.learner",

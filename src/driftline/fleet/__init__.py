@@ -1,5 +1,6 @@
 """One model for each key."""
 
 from driftline.fleet.fleet import Fleet
+from driftline.fleet.ticket import FleetTicket
 
-__all__ = ["Fleet"]
+__all__ = ["Fleet", "FleetTicket"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -14,15 +15,17 @@ from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_spread, of_levels
 from driftline.base.model import as_objects
 from driftline.base.rules import BOOLEAN, COUNT
+from driftline.base.ticket import ByColumns, mark_of
 from driftline.errors import not_fitted
 from driftline.fleet import parts, state, summary
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
-from driftline.fleet.names import Key
+from driftline.fleet.names import Key, as_key
 from driftline.fleet.packed import Options, Packed, needs_columns
 from driftline.fleet.run import FleetRun
 from driftline.fleet.separate import Separate
+from driftline.fleet.ticket import FleetTicket
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables import inputs
@@ -38,7 +41,7 @@ class Fleet(Saved):
     the first rows hold numbers alone; all other models are separate objects, each of which may have features of its own.
 
     Args:
-        learner: a learner with the parameters of every model. The fleet clones it.
+        learner: an untrained learner with the parameters of every model. The fleet clones it.
         n: the largest number of models; None for no limit. Memory is allocated as keys appear.
         named: False if keys are the whole numbers 0 to n - 1. True if they can be any hashable values: each new key that is
             learned gets the next free model, and keys beyond the n-th are rejected. None: False if the first keys are
@@ -49,6 +52,7 @@ class Fleet(Saved):
         intervals: whether each key keeps the calibration of its intervals between calls, which takes 1.7 kB a key;
             :meth:`predict_intervals` and :meth:`predict_quantiles` need it. Otherwise ``run(..., level=)`` calibrates anew
             in each run. Learners without a fixed size always keep it.
+        start: a trained model of the same class and parameters; every key starts from a copy of it. None: untrained.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -71,10 +75,17 @@ class Fleet(Saved):
         jobs: int | None = None,
         alarms: bool = False,
         intervals: bool = False,
+        start: Learner | None = None,
     ) -> None:
         if not isinstance(learner, Learner):
             raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
+        if learner._core is not None:
+            raise ValueError(
+                f"Fleet: learner must be untrained, got a {type(learner).__name__} that has learned {learner.n_seen_} rows; "
+                "Fleet(learner.clone(), start=learner) lets every key start from it"
+            )
         self._learner = learner.clone()
+        self._start = None if start is None else copy.copy(self._fitting(start, "Fleet: start"))
         options = Options(
             n=COUNT.or_none().require("Fleet", "n", n),
             named=BOOLEAN.or_none().require("Fleet", "named", named),
@@ -89,10 +100,20 @@ class Fleet(Saved):
         self._named_by_keys = named is None
         self._guard = Guard("Fleet")
 
+    def _fitting(self, model: Any, where: str) -> Learner:
+        """A trained model that a key can have; raises an error for any other."""
+        if not isinstance(model, Learner):
+            raise TypeError(f"{where} must be a driftline learner, got {model!r}")
+        if mark_of(model) != mark_of(self._learner):
+            raise ValueError(f"{where} must have the class and the parameters of {self._learner!r}, got {model!r}")
+        if model._core is None:
+            raise ValueError(f"{where} must be trained, got an untrained {type(model).__name__}")
+        return model
+
     def _set_up(self, options: Options, *, packed: bool = True) -> None:
         """Makes a fleet without models."""
-        kind = Packed if packed and has_fixed_size(self._learner) else Separate
-        self._models: Packed | Separate = kind(self._learner, options)
+        packed = packed and has_fixed_size(self._learner) and (self._start is None or self._start._columns is None)
+        self._models: Packed | Separate = (Packed if packed else Separate)(self._learner, options, self._start)
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options
 
@@ -102,10 +123,11 @@ class Fleet(Saved):
         Only separate models take text, times and columns that begin later, for each may get other features.
         """
         self._undecided = self._models.is_empty
-        if not self._undecided:
-            return
+        if self._undecided:
+            self._decide_by(keys, has_fixed_size(self._learner) and not needs_columns(X, one, where))
+
+    def _decide_by(self, keys: Any, packed: bool) -> None:
         options = replace(self._options, named=not are_numbers(keys)) if self._named_by_keys else self._options
-        packed = has_fixed_size(self._learner) and not needs_columns(X, one, where)
         if options != self._options or packed != isinstance(self._models, Packed):
             self._set_up(options, packed=packed)
 
@@ -239,6 +261,42 @@ class Fleet(Saved):
         rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), spread=spread)
         return self._models.predict(rows)
 
+    # Late labels.
+
+    def ask(self, key: Any, x: Any, delay: int | None = None) -> FleetTicket:
+        """Predicts one row of a key whose label will arrive later; :meth:`tell` takes the ticket. Changes nothing.
+
+        The ticket has the prediction, the interval and the quantiles of the key's model. In a fleet whose models share one
+        block of memory, these are finite only if it keeps intervals.
+
+        Args:
+            key: the key; an unknown one is not added before its first label.
+            x: the row.
+            delay: how many rows of this key are still missing their labels; see :meth:`driftline.Learner.ask`.
+        """
+        where = "Fleet.ask"
+        with self._guard.claim(only=True):
+            if self._undecided:
+                self._decide([key], x, where, one=True)
+            self._models.one_row(x, where, grow=True)  # raises if the models cannot grow by its features
+            slot = int(self._keys.predicted([key], 1, where, one=True)[0])
+            return FleetTicket(as_key(key), self._models.asked(slot).ask(x, delay))
+
+    def tell(self, ticket: FleetTicket, y: Any, *, sample_weight: float | None = None) -> None:
+        """Learns the label of a row as it was when it was asked, with the model of its key.
+
+        A rejected label leaves the ticket valid.
+        """
+        where = "Fleet.tell"
+        with self._guard.change(only=True):
+            if not isinstance(ticket, FleetTicket):
+                raise TypeError(f"{where}: expected a FleetTicket from ask, got {type(ticket).__name__}")
+            if self._undecided and self._models.is_empty:
+                self._decide_by([ticket.key], has_fixed_size(self._learner) and not isinstance(ticket.ticket.x, ByColumns))
+            slots, fresh = self._keys.learned([ticket.key], 1, where, one=True)
+            self._models.tell(int(slots[0]), ticket, y, sample_weight)
+            self._keys.accept(fresh, slots, 1)
+
     def _columns(self) -> dict[Any, Column | None]:
         """The columns that the models learned from, by name; None for numbers that are features as they are."""
         return self._models.columns()
@@ -267,6 +325,17 @@ class Fleet(Saved):
         """A copy of one key's model, as an ordinary learner."""
         with self._guard.claim(only=True):
             return self._models.model(self._slot(key))
+
+    def __setitem__(self, key: Any, model: Learner) -> None:
+        """Puts a copy of a trained model in the place of a key's model and its alarm; an unknown key is added."""
+        where = "Fleet"
+        with self._guard.change(only=True):
+            self._fitting(model, f"Fleet: the model of the key {key!r}")
+            if self._undecided and self._models.is_empty:
+                self._decide_by([key], has_fixed_size(self._learner) and model._columns is None)
+            slots, fresh = self._keys.learned([key], 1, where, one=True)
+            self._models.put(int(slots[0]), model, where)
+            self._keys.accept(fresh, slots, 1)
 
     def _own(self, key: Any) -> Learner:
         """The model of a key itself, new or not, for a caller that learns by it; not for models of fixed size."""

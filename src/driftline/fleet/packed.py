@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from driftline.base.learner import Learner
 from driftline.errors import warn
 from driftline.fleet import core as fleet_core
 from driftline.fleet.call import Answer, Call, CallRows
+from driftline.fleet.ticket import FleetTicket
 from driftline.tables import cells, inputs
 from driftline.tables.block import COLUMNS, RowBlock, as_block
 from driftline.tables.columns import Column
@@ -38,8 +40,8 @@ class Options:
 class Packed:
     """Models of fixed size, each in a slot of the core."""
 
-    def __init__(self, learner: Learner, options: Options) -> None:
-        self.learner, self._options = learner, options
+    def __init__(self, learner: Learner, options: Options, start: Learner | None = None) -> None:
+        self.learner, self._options, self._start = learner, options, start
         self.core: Any = None
         self.names: list[Name] | None = None
         self._schedules: Any = None
@@ -62,8 +64,10 @@ class Packed:
 
     @property
     def _door(self) -> Door:
-        features = None if self.core is None else self.core.features
-        return Door("Fleet", features, self.names, self.learner.dtype, self.learner.missing)
+        features, names = None if self.core is None else self.core.features, self.names
+        if self.core is None and self._start is not None:
+            features, names = self._start.n_features_in_, self._start._names
+        return Door("Fleet", features, names, self.learner.dtype, self.learner.missing)
 
     def block(self, X: Any, where: str, grow: bool) -> RowBlock:
         """Many rows."""
@@ -99,17 +103,19 @@ class Packed:
 
     def one_row(self, x: Any, where: str, grow: bool) -> RowBlock:
         """One row, an array-like or a mapping."""
-        row, names = self._door.read(inputs.named(x), where, grow=grow)
-        if self.core is not None and len(row) > self.core.features:
-            self._refuse_new((names or [])[self.core.features], where)
+        door = self._door
+        row, names = door.read(inputs.named(x), where, grow=grow)
+        if door.features is not None and len(row) > door.features:
+            self._refuse_new((names or [])[door.features], where)
         return RowBlock(row[None, :], names=names, where=where)
 
     def _fitting(self, rows: CallRows) -> tuple[Any, Any, list[Name] | None]:
         """The core, its schedules and its names, created if these are the first rows."""
-        if self.core is None:
-            return *self._make_core(rows.block.columns, rows.where), rows.block.names
-        if not rows.one:  # which the door has read
+        if not rows.one and (self.core is not None or self._start is not None):  # the door has read a single row
             self._door.check(rows.block, rows.where)
+        if self.core is None:
+            names = self._start._names if self._start is not None else None
+            return *self._make_core(rows.block.columns, rows.where), names or rows.block.names
         return self.core, self._schedules, self.names
 
     def _block(self, core: Any, rows: CallRows) -> Array:
@@ -183,21 +189,63 @@ class Packed:
         options = self._options
         models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, bool(options.named))
         with _memory(models, columns, where):
-            return fleet_core.make_core(
+            core, schedules = fleet_core.make_core(
                 self.learner, models + spare, columns + self.learner.intercept, options.alarms, options.intervals
             )
+        if self._start is not None:
+            core.start_from(self._start._core.get_state())
+        return core, schedules
 
     def _make_room(self, core: Any, models: int, where: str) -> None:
         if self._options.n is None:
             with _memory(models, core.features, where):
                 core.reserve(models + 1)
 
+    # Single models.
+
+    def asked(self, slot: int) -> Learner:
+        """A model to ask, which knows the features of the fleet."""
+        return self.model(slot) if self.core is None else self._model(self.core, slot)
+
+    def tell(self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None) -> None:
+        """Learns the label of a ticket."""
+        if self.core is not None:
+            self._make_room(self.core, slot + 1, "Fleet.tell")
+        model = self.asked(slot)
+        seen = model.n_seen_
+        model.tell(ticket.ticket, y, sample_weight=sample_weight)
+        if model._core is not None:  # it is None while all rows are skipped
+            error = float(y) - ticket.prediction if model.n_seen_ > seen else None
+            self._store(slot, model, error, "Fleet.tell")
+
+    def put(self, slot: int, model: Learner, where: str) -> None:
+        """Replaces the model in a slot, with its alarm and its intervals."""
+        if model._columns is not None:
+            raise ValueError(f"{where}: the model reads columns of text, times or missing values, the fleet's read numbers")
+        if self.core is not None:
+            if model.n_features_in_ != self.core.features:
+                raise ValueError(f"{where}: the model has {model.n_features_in_} features, expected {self.core.features}")
+            if None not in (model._names, self.names) and model._names != self.names:
+                raise ValueError(f"{where}: the model has the features {model._names}, expected {self.names}")
+            self._make_room(self.core, slot + 1, where)
+            self.core.drop(np.array([slot]), slot + 1, False)
+        self._store(slot, model, None, where)
+
+    def _store(self, slot: int, model: Learner, error: float | None, where: str) -> None:
+        core, schedules, names = self.core, self._schedules, self.names
+        if core is None:
+            core, schedules = self._make_core(model.n_features_in_, where)
+            names = model._names
+            self._make_room(core, slot + 1, where)
+        core.set_model(slot, model._core.get_state(), model.n_skipped_, error)
+        self.core, self._schedules, self.names = core, schedules, names
+
     # What was learned.
 
     def model(self, slot: int) -> Learner:
         """A copy of the model in a slot."""
         if self.core is None:
-            return self.learner.clone()
+            return self.learner.clone() if self._start is None else copy.copy(self._start)
         model = self._model(self.core, slot)
         if model.n_seen_ > 0:
             return model

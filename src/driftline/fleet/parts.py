@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.learner import Learner
 from driftline.fleet import hashes
 from driftline.storage import codec
 from driftline.tables.inputs import Array
@@ -64,12 +65,18 @@ def _require_alike(first: dict[str, Any], other: dict[str, Any], number: int) ->
     differences = [name for name in ("n", "alarms", "intervals") if first[name] != other[name]]
     if other["named"] not in (first["named"], None):
         differences.insert(0, "named")
+    if first["start"] is not other["start"] and _bytes(first["start"]) != _bytes(other["start"]):
+        differences.insert(0, "start")
     if kind(first) != kind(other):
         differences.insert(0, "learner")
     if other["core"] is not None and (first["names"] != other["names"] or _width(first) != _width(other)):
         differences.append("features")
     if differences:
         raise ValueError(f"Fleet.merge: part {number} has a different {differences[0]} from the others")
+
+
+def _bytes(start: Learner | None) -> bytes | None:
+    return None if start is None else start.to_bytes()
 
 
 def _width(state: dict[str, Any]) -> int | None:

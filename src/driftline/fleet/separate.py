@@ -20,6 +20,7 @@ from driftline.base.run import Run
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
+from driftline.fleet.ticket import FleetTicket
 from driftline.storage.codec import leaves, storable
 from driftline.tables import inputs
 from driftline.tables.block import COLUMNS, MAPPINGS, SPARSE, RowBlock
@@ -60,8 +61,8 @@ class KeyedModel:
 class Separate:
     """Learners by slot."""
 
-    def __init__(self, learner: Learner, options: Options) -> None:
-        self.learner, self._options = learner, options
+    def __init__(self, learner: Learner, options: Options, start: Learner | None = None) -> None:
+        self.learner, self._options, self._start = learner, options, start
         self.entries: dict[int, KeyedModel] = {}
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
 
@@ -196,18 +197,43 @@ class Separate:
     def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
-            predicted = entry.model.predict_one(rows.block.values[0])
-            classes = self.learner._estimator_type == "classifier"
-            error = float(predicted != rows.labels) if classes else np.asarray(rows.labels - predicted, dtype=np.float64)
+            error = self._error(entry.model.predict_one(rows.block.values[0]), rows.labels)
         weight = None if rows.weight is None else float(rows.weight[0])
         entry.model.learn_one(rows.block.values[0], rows.labels, sample_weight=weight)
         return Answer(np.empty(1), np.array([error]))
+
+    def _error(self, predicted: Any, label: Any) -> Any:
+        classes = self.learner._estimator_type == "classifier"
+        return float(predicted != label) if classes else np.asarray(label - predicted, dtype=np.float64)
+
+    # Single models.
+
+    def asked(self, slot: int) -> Learner:
+        """A model to ask."""
+        return self._entry(slot).model
+
+    def tell(self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None) -> None:
+        """Learns the label of a ticket."""
+        entry = self._copy(slot)
+        seen = entry.model.n_seen_
+        entry.model.tell(ticket.ticket, y, sample_weight=sample_weight)
+        if entry.model.n_seen_ > seen:
+            entry, _ = _alarmed(entry, Answer(np.empty(1), np.array([self._error(ticket.prediction, y)])))
+        self.entries[slot] = entry
+        self._warned |= entry.model._warned
+
+    def put(self, slot: int, model: Learner, where: str) -> None:
+        """Replaces the model in a slot, with its alarm."""
+        self.entries[slot] = self._new(copy.copy(model))
 
     # What was learned.
 
     def _entry(self, slot: int) -> KeyedModel:
         found = self.entries.get(slot)
-        return found or KeyedModel(self.learner.clone(), Alarm() if self._options.alarms else None)
+        return found or self._new(self.learner.clone() if self._start is None else copy.copy(self._start))
+
+    def _new(self, model: Learner) -> KeyedModel:
+        return KeyedModel(model, Alarm() if self._options.alarms else None)
 
     def _copy(self, slot: int) -> KeyedModel:
         entry = self._entry(slot)
@@ -289,6 +315,11 @@ def _watched(entry: KeyedModel, answer: Answer, rows: CallRows, mine: Array) -> 
             judged &= rows.weight[mine] > 0
         inside = judged & (y >= answer.lower) & (y <= answer.upper)
         entry = replace(entry, judged=entry.judged + int(judged.sum()), inside=entry.inside + int(inside.sum()))
+    return _alarmed(entry, answer)
+
+
+def _alarmed(entry: KeyedModel, answer: Answer) -> tuple[KeyedModel, Answer]:
+    """The same for the alarm alone."""
     if entry.alarm is not None:
         assert answer.errors is not None
         errors, before = sizes(answer.errors), int(entry.alarm.__getstate__()["counts"][0])

@@ -11,6 +11,7 @@ from driftline.errors import ModelFileError
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.packed import Options
 from driftline.fleet.separate import KeyedModel
+from driftline.fleet.ticket import require_saved
 from driftline.storage import codec
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def of(fleet: Fleet) -> dict[str, Any]:
     names, core = fleet._models.state()
     return {
         "learner": fleet._learner,
+        "start": fleet._start,
         **vars(fleet._options),
         "named": None if fleet._named_by_keys and core is None else fleet._options.named,
         "names": names,
@@ -42,7 +44,8 @@ def exported(fleet: Fleet) -> dict[str, Any]:
 
 def take_over(fleet: Fleet, state: dict[str, Any]) -> None:
     """Restores a state, in a new fleet too; raises ValueError if it is invalid."""
-    fleet.__init__(state["learner"], **{name: state.get(name, start) for name, start in _DEFAULTS.items()})  # type: ignore[misc]
+    options = {name: state.get(name, default) for name, default in _DEFAULTS.items()}
+    fleet.__init__(state["learner"], start=state.get("start"), **options)  # type: ignore[misc]
     core = state.get("core")
     fleet._set_up(fleet._options, packed="entries" not in (core or ()))
     reach = fleet._models.fill(state.get("names"), core)
@@ -58,11 +61,7 @@ def to_file(fleet: Fleet) -> dict[str, Any]:
         state = of(fleet)
     codec.require_text("Fleet", state["names"])
     for key in state["keys"] or []:
-        if type(key) not in (str, int):
-            raise ValueError(
-                f"Fleet.save: the key {key!r} cannot be saved: a model file takes text and whole numbers; "
-                "pickle takes any key"
-            )
+        require_saved(key, "Fleet.save")
     return state
 
 

@@ -137,9 +137,36 @@ template <class Model> class FleetModel {
     std::unique_ptr<Model> model(Index i) {
         auto worker = new_worker();
         take_from_slot(worker->state, layout_, content(i));
-        if (options_.intervals && head(i).call)
+        if (!head(i).call)
+            worker->state.coverage = blank_worker_.state.coverage;
+        else if (options_.intervals)
             worker->state.coverage = tracker(i)->coverage;
         return worker;
+    }
+    // Replaces the model in a slot.
+    void put(Index i, const Model& model, std::uint64_t skipped) {
+        put_in_slot(model.state, layout_, slot(i));
+        const SlotHead head{call_, skipped};
+        std::memcpy(slot(i), &head, sizeof head);
+        if (options_.intervals)
+            tracker(i)->coverage = model.state.coverage;
+    }
+    // Lets the models of all slots that were never written start as this one.
+    void start_from(const Model& model) {
+        put_in_slot(model.state, layout_, blank_.data());
+        take_from_slot(blank_worker_.state, layout_, blank_.data());
+        blank_worker_.state.coverage = model.state.coverage;
+    }
+    // Passes an error to the watch of a slot, if there is one; returns whether it raises the alarm.
+    bool see(Index i, double error) {
+        bool raised = false;
+        if (watches_) {
+            Watch& watch = watches()[i];
+            if (watch.alarm.limit == 0)
+                watch = new_watch(options_.alarm_limit);
+            watch.see(1, [&](Index) { return error; }, [&](Index) { raised = true; });
+        }
+        return raised;
     }
     // A new model in its initial state.
     std::unique_ptr<Model> new_worker() const {
