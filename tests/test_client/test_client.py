@@ -108,7 +108,9 @@ def test_every_verb_works(service, kind):
         assert len(client.forecast("f", [{"key": "k", "x": [1.0]}] * 2)) == 2
         assert client.model("f", "k")["rows"] == 3
         assert [model["name"] for model in client.models()] == ["m", "f"]
-        for name in ("m", "f"):
+        assert client.copy("m", "n")["rows"] == client.copy("m", "n", replace=True)["rows"] == 7
+        assert (client.reset("m")["rows"], client.model("n")["rows"]) == (0, 7)
+        for name in ("m", "n", "f"):
             client.delete(name)
         assert client.models() == []
 

@@ -33,7 +33,7 @@ def test_labels_without_ids_are_sent_again_only_if_nothing_was_learned():
     tried.failed(OSError("refused"), sent=False)
     assert not tried.settled(503, PROBLEM)
     for status in (502, 504):
-        with pytest.raises(UnsureError, match="may or may not have been learned") as unsure:
+        with pytest.raises(UnsureError, match="may or may not have been done") as unsure:
             tried.settled(status, PROBLEM)
         assert unsure.value.status == status
     with pytest.raises(UnsureError, match="reset"):

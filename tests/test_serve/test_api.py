@@ -249,6 +249,7 @@ def test_tokens_are_limited_to_their_scope_and_change_without_a_restart(start, t
             call(token, "POST", "/v1/models/m/learn", {"id": "a", "y": 1.0}),
             call(token, "DELETE", "/v1/models/m"),
         ]
+        assert {call(token, "POST", f"/v1/models/m/{verb}", {"to": "n"}) for verb in ("copy", "reset")} <= {401, 403}
     assert [call(None, "GET", path) for path in ("/", "/healthz", "/readyz", "/openapi.json")] == [200] * 4
     assert call(None, "GET", "/metrics") == 401
     file.write_text(f"{digest_of('fresh')} admin\n")
@@ -257,6 +258,23 @@ def test_tokens_are_limited_to_their_scope_and_change_without_a_restart(start, t
     file.write_text("half a li")
     assert call("fresh", "GET", "/v1/models") == 200
     assert "fresh" not in file.read_text()
+
+
+def test_a_model_is_copied_and_reset(client):
+    client.post("/v1/models/m/learn", json={"id": "a", "x": [1.0], "y": 1e160})
+    copied = client.post("/v1/models/m/copy", json={"to": "before"})
+    assert (copied.status_code, copied.json()["name"], copied.json()["rows"]) == (201, "before", 1)
+    assert refused(client.post("/v1/models/m/copy", json={"to": "before"}), 409, field="to")
+    assert client.post("/v1/models/m/copy", json={"to": "before", "replace": True}).status_code == 201
+    for body, field in (({}, "to"), ({"to": "a b"}, "to"), ({"to": "x" * 201}, "to"), ({"to": "n", "too": 1}, "too")):
+        assert refused(client.post("/v1/models/m/copy", json=body), 422, field=field)
+    assert refused(client.post("/v1/models/nobody/copy", json={"to": "n"}), 404)
+    assert refused(client.post("/v1/models/m/reset", json={"rows": 1}), 422, field="rows")
+    assert refused(client.post("/v1/models/m/reset"), 415)  # a page of another origin can send this
+    status = client.post("/v1/models/m/reset", json={}).json()
+    assert (status["rows"], status["unscored"], status["weights"], status["recent"]["hour"]["rows"]) == (0, 0, None, 0)
+    assert client.get("/v1/models/before").json()["unscored"] == 1
+    assert refused(client.post("/v1/models/nobody/reset", json={}), 404)
 
 
 def test_probes_and_metrics_answer_and_unknown_paths_do_not(client):
@@ -318,7 +336,7 @@ def test_events_report_the_status_and_alarms(client, monkeypatch):
     assert kinds == [b"event: status", b"event: alarm", b"event: status"]
     latest = json.loads(found[2].split(b"data: ")[1])
     assert latest["rows"] == 401
-    assert [row[4] for row in latest["recent"]] == [7.0]
+    assert [row[4] for row in latest["latest"]] == [7.0]
     assert (ended, left) == (b"end", 0)
 
 

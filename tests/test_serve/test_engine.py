@@ -209,10 +209,10 @@ def test_only_the_latest_rows_are_kept(tmp_path):
         model = service.engine.models["m"]
         seen, status, _ = model.news(0, None)
         assert seen == 2030
-        assert [row[4] for row in status["recent"]] == [float(n) for n in range(1730, 2030)]
-        assert [row[0] for row in status["recent"]] == list(range(1731, 2031))
-        assert model.news(2028, None)[1]["recent"][0][4] == 2028.0
-        assert model.recent._rows < 300 + 250
+        assert [row[4] for row in status["latest"]] == [float(n) for n in range(1730, 2030)]
+        assert [row[0] for row in status["latest"]] == list(range(1731, 2031))
+        assert model.news(2028, None)[1]["latest"][0][4] == 2028.0
+        assert model.latest._rows < 300 + 250
 
 
 def test_the_status_counts_keys_whose_first_row_still_waits(tmp_path):
@@ -246,3 +246,74 @@ def test_the_range_and_the_scale_of_the_label(tmp_path):
             assert (refused.value.status, refused.value.row) == (422, 1)
             assert service.export(name) == before
             service.learn(name, id="a", y=2.0)
+
+
+def test_a_reset_model_is_as_new_and_its_ids_are_free(tmp_path):
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls", params={"forgetting": 0.9}, quantiles=[0.5])
+        new = service.status("m")
+        service.learn("m", x=[1.0], y=1e160)
+        service.predict("m", id="waits", x=[1.0])
+        service.learn("m", id="told", x=[1.0], y=1.0)
+        since = service.engine.models["m"].since
+        assert service.reset("m") == service.status("m") == {**new, "since": service.engine.models["m"].since}
+        assert service.engine.models["m"].since > since
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    with Direct(killed) as again:
+        with pytest.raises(Problem) as refused:
+            again.learn("m", id="waits", y=1.0)
+        assert refused.value.status == 404
+        assert again.learn("m", id="told", x=[1.0], y=2.0) == {"learned": 1, "known": 0}
+        expected = dl.RLS(forgetting=0.9)
+        expected.learn_one([1.0], 2.0)
+        assert again.export("m") == expected.to_bytes()
+
+
+@pytest.mark.parametrize("keys", [("",), ("u", "v")])
+def test_a_copy_goes_on_like_its_model_and_replaces_another(tmp_path, keys):
+    """Also after a kill: the copy has no log of its own before it was made."""
+    keyed = {"keyed": keys != ("",)}
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls", **keyed)
+        service.put("old", learner="lms")
+        service.learn("old", id="x", x=[1.0], y=1.0)
+        waiting = drive(service, "m", np.random.default_rng(4), 40, keys)
+        twin = service.copy("m", "twin")
+        assert {**twin, "name": "m", "since": None} == {**service.status("m"), "since": None}
+        with pytest.raises(Problem, match="already exists") as refused:
+            service.copy("m", "old")
+        assert refused.value.status == 409
+        with pytest.raises(Problem, match="to itself"):
+            service.copy("m", "m", replace=True)
+        service.copy("m", "old", replace=True)
+        service.learn("m", id=waiting[0], y=3.0)
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+        for name in ("twin", "old"):
+            service.learn(name, id=waiting[0], y=3.0)
+        after = [service.export("m", key) for key in keys]
+        for name in ("twin", "old"):
+            assert [service.export(name, key) for key in keys] == after
+    with Direct(killed) as again:
+        for name in ("twin", "old"):
+            assert again.learn(name, id=waiting[0], y=3.0) == {"learned": 1, "known": 0}
+        for name in ("m", "twin", "old"):
+            assert [again.export(name, key) for key in keys] == after
+            status = again.status(name)
+            assert {**status, "name": "m", "since": None} == {**again.status("m"), "since": None}
+
+
+def test_a_copy_that_is_removed_at_once_leaves_nothing(tmp_path):
+    """All in one group of the log."""
+    with Direct(tmp_path / "a") as service:
+        service.put("m", learner="rls")
+        service.learn("m", id="a", x=[1.0], y=1.0)
+
+        def both():
+            service.engine.copy("m", "n", False)
+            service.engine.delete("n")
+
+        service._do(both)
+        killed = copy_of(tmp_path / "a", tmp_path / "b")
+    with Direct(killed) as again:
+        assert list(again.engine.models) == ["m"]
+        assert again.engine.store._read("SELECT count(*) FROM snapshots, recent WHERE snapshots.model = 2") == [(0,)]

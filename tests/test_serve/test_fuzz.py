@@ -76,7 +76,7 @@ def one_row(rng):
 def one_request(rng):
     """A method, a path, a body and headers."""
     name = rng.choice(["m", "k", "f", "n", "nobody", "%00", "..", "é", "x" * 300])
-    call = rng.choice(["/predict", "/learn", "/learn", "/forecast", "", "/export", "/nowhere"])
+    call = rng.choice(["/predict", "/learn", "/learn", "/forecast", "", "/export", "/nowhere", "/copy", "/reset"])
     method = rng.choice(["POST", "POST", "POST", "GET", "PUT", "PUT", "DELETE", "PATCH"])
     if method == "DELETE" and name in "mkf":
         method = "POST"
@@ -85,6 +85,12 @@ def one_request(rng):
         body = {"learner": rng.choice(LEARNERS), "params": params, "level": rng.choice([0.9, rng.choice(VALUES)])}
         body |= {"steps": rng.choice([None, 2, rng.choice(VALUES)]), "keyed": rng.choice([False, rng.choice(VALUES)])}
         body = {part: value for part, value in body.items() if rng.random() < 0.7}
+    elif call in ("/copy", "/reset") and rng.random() < 0.7:
+        body = {
+            "to": rng.choice(["k", "n", "o", rng.choice(VALUES)]),
+            "replace": rng.choice([True, False, rng.choice(VALUES)]),
+        }
+        body = {part: value for part, value in body.items() if call == "/copy" and rng.random() < 0.8}
     elif rng.random() < 0.5:
         body = one_row(rng)
     else:

@@ -146,7 +146,7 @@ def test_a_skipped_row_has_no_prediction_and_teaches_nothing(start):
     client = start()
     after = client.get("/v1/models/m").json()
     assert post(client, "m/learn", id="a", y=2.0) == {"learned": 0, "known": 1}
-    assert {**before, "rows": 22} == after
+    assert {**before, "rows": 22, "unscored": 2} == after
     assert dl.from_bytes(client.get("/v1/models/m/export").content).n_skipped_ == 2
 
 

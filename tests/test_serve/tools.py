@@ -39,6 +39,12 @@ class Direct:
     def delete(self, name):
         return self._do(self.engine.delete, name)
 
+    def reset(self, name):
+        return self._do(self.engine.reset, name)
+
+    def copy(self, name, to, replace=False):
+        return self._do(self.engine.copy, name, to, replace)
+
     def status(self, name):
         return self._do(lambda: self.engine.model(name).status())
 

@@ -48,6 +48,16 @@ def delete(name: str) -> Call:
     return Call("DELETE", _path(name))
 
 
+def reset(name: str) -> Call:
+    """Makes a model forget everything."""
+    return Call("POST", _path(name) + "/reset", b"{}")
+
+
+def copy(name: str, to: str, replace: bool) -> Call:
+    """Copies a model. A repeated copy would be refused, unless it replaces the first."""
+    return Call("POST", _path(name) + "/copy", _json({"to": to, "replace": replace}), repeatable=replace)
+
+
 def predict(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
     """Predicts rows. With ids, the service stores the rows until their labels arrive; without, nothing changes."""
     return Call("POST", _path(name) + "/predict", _body(rows, batch))

@@ -75,6 +75,14 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         done: Done = self._send(calls.delete(name), lambda _: None)
         return done
 
+    def reset(self, name: str) -> One:
+        """Makes a model forget everything that it learned, its waiting rows and its ids; returns its status."""
+        return self._one(calls.reset(name))
+
+    def copy(self, name: str, to: str, *, replace: bool = False) -> One:
+        """Copies a model with everything it learned, its scores and its waiting rows; returns the status of the copy."""
+        return self._one(calls.copy(name, to, replace))
+
     def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> One:
         """Predicts a row, with an interval. With an id, the row waits for its label."""
         return self._one(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
@@ -129,7 +137,8 @@ class Client(Verbs[Json, list[Json], bytes, None]):
     """A blocking client. Needs httpx, which the extra ``client`` installs.
 
     Calls without an answer are retried for ``patience`` seconds, because the service may be restarting, or another one
-    taking over. That is safe for all calls except :meth:`learn` and :meth:`learn_rows` without ids. These are retried only
+    taking over. That is safe for all calls except :meth:`learn` and :meth:`learn_rows` without ids, and :meth:`copy` to a
+    new name. These are retried only
     if the service was not reached or said that nothing was changed; otherwise they raise :class:`UnsureError`. Threads may
     share a client.
 

@@ -32,7 +32,7 @@ class ServiceError(Exception):
 
 
 class UnsureError(ServiceError):
-    """Labels without ids were sent, and it is not known whether they were learned."""
+    """A call that must not be repeated has no answer: labels without ids, or a copy. It may or may not have been done."""
 
 
 class Trial:
@@ -89,7 +89,7 @@ class Trial:
         """The error for a call that may have been executed."""
         self._perhaps_done = True
         if not self._call.repeatable:
-            words = f"{error.detail}. The labels may or may not have been learned; only labels with ids are retried"
+            words = f"{error.detail}. The call may or may not have been done, and is not safe to repeat"
             raise UnsureError(error.status, words) from error
         self._again(error)
 

@@ -280,13 +280,22 @@ class Score:
         return dict(zip(["rows", *self._names], self._tracker.sums[group].tolist(), strict=True))
 
     def restore_group(self, group: int, state: Mapping[str, float]) -> None:
-        """Restores the sums of a group."""
-        if state:
-            if self._tracker is None:
-                self._begin([name for name in state if name != "rows"])
+        """Restores the sums of a group; an empty state removes its rows."""
+        self._add_single()
+        if self._tracker is None and state:
+            self._begin([name for name in state if name != "rows"])
+        if self._tracker is not None:
             assert isinstance(self._tracker, GroupSums)
             self._tracker.reserve(group + 1)
-            self._tracker.sums[group] = [state[name] for name in ("rows", *self._names)]
+            self._tracker.sums[group] = [state[name] for name in ("rows", *self._names)] if state else 0.0
+
+    def sums(self, groups: Array | None = None) -> dict[str, float]:
+        """The sums over all groups, or some of them, by name; empty without a row."""
+        self._add_single()
+        if self._tracker is None:
+            return {}
+        assert isinstance(self._tracker, GroupSums)
+        return dict(zip(["rows", *self._names], self._tracker.totals(groups).tolist(), strict=True))
 
     def figures(self) -> dict[str, float | None]:
         """The totals, None in place of NaN; also None for the coverage if there are no intervals."""

@@ -64,6 +64,8 @@ class Api:
             f"{one}/forecast": {"POST": ("read", self._forecast)},
             f"{one}/events": {"GET": ("read", self._stream)},
             f"{one}/export": {"GET": ("read", self._export)},
+            f"{one}/reset": {"POST": ("admin", self._reset)},
+            f"{one}/copy": {"POST": ("admin", self._copy)},
             one: {"GET": ("read", self._get), "PUT": ("admin", self._put), "DELETE": ("admin", self._delete)},
             "/v1/models": {"GET": ("read", self._list)},
             "/metrics": {"GET": ("read", self._metrics)},
@@ -81,20 +83,32 @@ class Api:
         return _Json({"models": await self.engine.call(self._statuses)})
 
     def _statuses(self) -> list[dict[str, Any]]:
-        return [model.status() for model in self.engine.models.values()]
+        return [model.summary() for model in self.engine.models.values()]
 
     async def _get(self, call: HttpCall) -> HttpAnswer:
         name, key = call.name, call.key
         return _Json(await self.engine.call(lambda: self.engine.model(name).status(key)))
 
     async def _put(self, call: HttpCall) -> HttpAnswer:
-        name = call.name
-        most = self.engine.limits.text
-        if len(name) > most or not self._name.fullmatch(name):
-            raise Problem(422, f"a model's name must match {NAME} and have at most {most} characters", field="name")
+        name = self._new_name(call.name, "name")
         config = self.requests.read_model(await self._body(call))
         made, status = await self.engine.call(self.engine.put, name, config)
         return _Json(status, 201 if made else 200)
+
+    async def _reset(self, call: HttpCall) -> HttpAnswer:
+        self.requests.read_reset(await self._body(call))
+        return _Json(await self.engine.call(self.engine.reset, call.name))
+
+    async def _copy(self, call: HttpCall) -> HttpAnswer:
+        given = self.requests.read_copy(await self._body(call))
+        to = self._new_name(given["to"], "to")
+        return _Json(await self.engine.call(self.engine.copy, call.name, to, given["replace"]), 201)
+
+    def _new_name(self, name: str, field: str) -> str:
+        most = self.engine.limits.text
+        if len(name) > most or not self._name.fullmatch(name):
+            raise Problem(422, f"a model's name must match {NAME} and have at most {most} characters", field=field)
+        return name
 
     async def _delete(self, call: HttpCall) -> HttpAnswer:
         await self.engine.call(self.engine.delete, call.name)

@@ -82,6 +82,8 @@ class Engine:
                 raise StoreError(
                     f"the snapshot of model {snapshot.model}, key {snapshot.key!r} is damaged: {error}"
                 ) from error
+        for number, place, state in store.recent():
+            self._numbered[number].scores.restore_slots(place, state)
         for model in self._numbered.values():
             model.order_ids()
         self.last = self._cut = store.cut()
@@ -143,20 +145,61 @@ class Engine:
             if known.config != config:
                 raise Problem(409, f"the model {name} already exists with a different configuration")
             return False, known.status()
-        if len(self.models) >= self.limits.models:
-            raise Problem(422, f"the service already has {self.limits.models} models, the maximum")
-        model = Model(self._number + 1, name, config, time.time(), self.limits)
+        model = self._new_model(name, config)
         self._room()
-        self._number += 1
-        self.models[name] = self._numbered[model.number] = model
-        self._group.created.append((model.number, name, config, model.since))
+        self._add(model)
         return True, model.status()
 
     def delete(self, name: str) -> None:
         """Removes a model and everything it learned."""
         model = self.model(name)
         self._room()
-        del self.models[name], self._numbered[model.number]
+        self._remove(model)
+
+    def reset(self, name: str) -> dict[str, Any]:
+        """Replaces a model by a new one of the same configuration; returns its status."""
+        model = self.model(name)
+        fresh = self._new_model(name, model.config)
+        self._room()
+        self._remove(model)
+        self._add(fresh)
+        return fresh.status()
+
+    def copy(self, name: str, to: str, replace: bool) -> dict[str, Any]:
+        """Creates a model with all that another one learned, its scores and its waiting rows; returns its status."""
+        model, known = self.model(name), self.models.get(to)
+        if model is known:
+            raise Problem(409, f"the model {name} cannot be copied to itself", field="to")
+        if known is not None and not replace:
+            raise Problem(409, f"the model {to} already exists", field="to")
+        made = self._new_model(to, model.config)
+        self._room()
+        snapshots = [Snapshot(made.number, key, unit.place, model.snapshot(key)) for key, unit in model.units.items()]
+        for snapshot in snapshots:
+            made.add(snapshot.data)
+        made.order_ids()
+        recent = model.scores.slots_state()
+        made.scores.restore_slots(self.last, recent)
+        if known is not None:
+            self._remove(known)
+        self._add(made)
+        self._group.snapshots += snapshots
+        self._group.recent.append((made.number, self.last, recent))
+        return made.status()
+
+    def _new_model(self, name: str, config: dict[str, Any]) -> Model:
+        """A model that is not in the service yet."""
+        if name not in self.models and len(self.models) >= self.limits.models:
+            raise Problem(422, f"the service already has {self.limits.models} models, the maximum")
+        return Model(self._number + 1, name, config, time.time(), self.limits)
+
+    def _add(self, model: Model) -> None:
+        self._number = model.number
+        self.models[model.name] = self._numbered[model.number] = model
+        self._group.created.append((model.number, model.name, model.config, model.since))
+
+    def _remove(self, model: Model) -> None:
+        del self.models[model.name], self._numbered[model.number]
         self._dirty = {place: first for place, first in self._dirty.items() if place[0] != model.number}
         self._group.deleted.append(model.number)
         self._untidy = True
@@ -337,9 +380,11 @@ class Engine:
                 break
         rest = dict(islice(self._dirty.items(), len(snapshots), None))
         cut = next(iter(rest.values()), self.last + 1) - 1
+        saved = {snapshot.model for snapshot in snapshots}
+        recent = [(number, self.last, self._numbered[number].scores.slots_state()) for number in saved]
         try:
             if snapshots or cut > self._cut:
-                self.store.save(snapshots, cut)
+                self.store.save(snapshots, recent, cut)
         except FullError as error:
             _log.error("snapshots cannot be written: %s", error)
             return

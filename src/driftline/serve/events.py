@@ -70,7 +70,7 @@ class Events:
                 await asyncio.sleep(EVERY)
                 seen, status, alarms = await self._engine.call(self._news, *place, seen)
                 if status != told:
-                    told = {**status, "recent": []}
+                    told = {**status, "latest": []}
                     for event in (_event("status", status), *(_event("alarm", alarm) for alarm in alarms)):
                         self._tell(place, event)
         except Problem:  # the model is gone, or the service stops

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from math import isfinite, nan
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -17,15 +17,13 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
-from driftline.evaluate.baselines import LastAndMean
-from driftline.evaluate.metrics import MAE, MSE, Coverage, OfBaselineWhereKnown
-from driftline.evaluate.scores import Score, Settings
+from driftline.serve.latest import KEPT, Chunk, Latest
 from driftline.serve.learners import learner_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
-from driftline.serve.recent import KEPT, Chunk, Recent
 from driftline.serve.requests import BatchTable, Row
+from driftline.serve.scores import LARGEST, Scores
 from driftline.serve.unit import Answer, ScoredLabel, Unit, WaitingRow
 from driftline.tables import missing
 from driftline.tables.inputs import Array
@@ -33,8 +31,6 @@ from driftline.tables.missing import RAISE
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
-_BASELINES = [OfBaselineWhereKnown(MSE(), name, name) for name in LastAndMean.names]
-_MEASURED = Settings.by_group([MSE(), MAE(), Coverage(), *_BASELINES], compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +70,12 @@ class Model:
         self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
         self.base.to_bytes()  # refuses a model that cannot be saved
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
-        self.score = Score(_MEASURED)  # by unit
+        self.scores = Scores()
         self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
         self.labels = 0  # labels that came with an id
         self.learned = 0  # rows since the service started
         self.changed: set[str] = set()  # keys whose units changed since the last log entry
-        self.recent = Recent()
+        self.latest = Latest()
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
@@ -88,14 +84,14 @@ class Model:
     def snapshot(self, key: str) -> bytes:
         """A unit and its score."""
         unit = self.units[key]
-        return unit.to_bytes(self.score.group_state(unit.number))
+        return unit.to_bytes(self.scores.unit_state(unit.number))
 
     def add(self, snapshot: bytes) -> None:
         """Adds a unit from a snapshot; call :meth:`order_ids` after the last one."""
         unit, sums = Unit.from_bytes(snapshot)
         self.units.pop(unit.key, None)
         self._join({unit.key: unit})
-        self.score.restore_group(unit.number, sums)
+        self.scores.restore_unit(unit.number, sums)
 
     def _join(self, made: dict[str, Unit]) -> None:
         """Adds new units."""
@@ -262,11 +258,12 @@ class Model:
         unit = self.units[""]
         if unit.place >= entry:
             return []
+        if not float(np.abs(block.y).max()) <= LARGEST:
+            return None
         run = unit.learn_table(block.names, block.X, block.y)
         if run is None:
             return None
-        baselines = dict(zip(LastAndMean.names, unit.past.run(block.y), strict=True))
-        self.score.add(run, block.y, baselines=baselines, groups=np.full(len(block), unit.number))
+        unit.unscored += self.scores.add(unit.number, entry, at, block.y, run, unit.past.run(block.y))
         self._learned_rows(unit, run.errors, run, entry, at, block.y)
         return []
 
@@ -278,8 +275,9 @@ class Model:
         for key, of_unit in outcomes.items():
             unit = self.units[key]
             for outcome in of_unit:
-                naive = unit.past.learn(outcome.y)
-                self.score.add_one((unit.number, outcome.y, *outcome.answer[:3], *(outcome.naive or naive)))
+                naive = unit.past.learn(outcome.y) if abs(outcome.y) <= LARGEST else unit.past.predict()
+                known = outcome.naive or naive
+                unit.unscored += not self.scores.add_one(unit.number, entry, at, outcome.y, outcome.answer, known)
             predictions = [outcome.answer.prediction for outcome in of_unit]
             errors = [nan if value is None else each.y - value for each, value in zip(of_unit, predictions, strict=True)]
             self._learned_rows(unit, errors, of_unit, entry, at)
@@ -289,8 +287,9 @@ class Model:
     ) -> None:
         """Watches the errors of a unit, and keeps its latest rows for the live page."""
         self._touch(unit, entry)
+        before = unit.rows
         self.alarms.extend((self.learned, {"key": unit.key, "row": row, "at": at}) for row in unit.watch(errors, at))
-        self.recent.add(Chunk(self.learned, unit.past.count - len(errors), unit.key, scored, y))
+        self.latest.add(Chunk(self.learned, before, unit.key, scored, y))
         self.learned += len(errors)
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
@@ -346,26 +345,26 @@ class Model:
 
     def status(self, key: str | None = None) -> dict[str, Any]:
         """The answer of ``GET /v1/models/{name}``, for all keys or for one."""
+        return self.summary(key) | ({"recent": self.scores.recent()} if key is None else {})
+
+    def summary(self, key: str | None = None) -> dict[str, Any]:
+        """The status without the latest hours, for the list of models."""
         units = list(self.units.values()) if key is None else [self._known(key)]
         memory = _memory(units[0].learner) if len(units) == 1 else None
         found = {
-            "name": self.name, **self.config, "since": self.since, **self._summary(units),
+            "name": self.name, **self.config, "since": self.since, **self._figures(units),
             "waiting": sum(len(unit.waiting) for unit in units), "dropped": sum(unit.dropped for unit in units),
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
         }  # fmt: skip
         return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
 
-    def _summary(self, units: list[Unit]) -> dict[str, Any]:
+    def _figures(self, units: list[Unit]) -> dict[str, Any]:
         """Rows, scores and alarms of some units; None for figures that are not known yet."""
-        totals = self.score.totals(np.array([unit.number for unit in units], dtype=np.int64))
-        known = {name: value if isfinite(value) else None for name, value in totals.items()}
         latest = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
         return {
-            "rows": sum(unit.past.count for unit in units),
-            "mse": known["mse"],
-            "mae": known["mae"],
-            "coverage": known["coverage"],
-            "baselines": {name: known[name] for name in LastAndMean.names},
+            "rows": sum(unit.rows for unit in units),
+            "unscored": sum(unit.unscored for unit in units),
+            **self.scores.of(np.array([unit.number for unit in units], dtype=np.int64)),
             "alarms": sum(unit.alarms for unit in units),
             "last_alarm": None if latest is None else {"row": latest.last_alarm, "at": latest.last_alarm_at},
         }
@@ -373,7 +372,7 @@ class Model:
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         """Changes since an earlier count of learned rows: the count now, the status with the latest rows, and the alarms."""
         alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
-        return self.learned, {**self.status(key), "recent": self.recent.since(seen, key)}, alarms
+        return self.learned, {**self.status(key), "latest": self.latest.since(seen, key)}, alarms
 
     def _known(self, key: str) -> Unit:
         if key not in self.units:

@@ -81,6 +81,16 @@ def document(requests: Requests) -> dict[str, Any]:
                 "post": _call("Forecasts the next rows.", {"200": _json(_rows(_ANSWER))},
                               requests.batch(_ref("NextRow"))),
             },
+            "/v1/models/{name}/reset": {
+                "parameters": [one],
+                "post": _call("Forgets everything that a model learned, its waiting rows and its ids.",
+                              {"200": _json(status)}, requests.reset),
+            },
+            "/v1/models/{name}/copy": {
+                "parameters": [one],
+                "post": _call("Copies a model with everything it learned, its scores and its waiting rows.",
+                              {"201": _json(status)}, requests.copy),
+            },
             "/v1/models/{name}/events": {
                 "parameters": [one, key],
                 "get": _call("Server-sent events: status, alarm.", {"200": _content("text/event-stream")}),

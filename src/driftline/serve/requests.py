@@ -115,6 +115,11 @@ class Requests:
                       "default": None, "description": "The number of rows ahead that the model forecasts."},
             "keyed": {"type": "boolean", "default": False, "description": "Whether each key has its own learner."},
         })  # fmt: skip
+        name = {**text, "description": "The name of the new model."}
+        replace = {"type": "boolean", "default": False, "description": "Whether a model of this name is replaced."}
+        self.copy = _closed({"to": name, "replace": replace}, "to")
+        self.reset = _closed({})
+        self._copy, self._reset = compile_schema(self.copy), compile_schema(self.reset)
         kinds = {"predict": self.question, "learn": self.label, "forecast": self.next_row}
         self._rows = {kind: compile_schema(schema) for kind, schema in kinds.items()}
         self._model = compile_schema(self.model)
@@ -131,6 +136,16 @@ class Requests:
         if found["quantiles"] is None:  # as in the configurations of stores from before there were any
             del found["quantiles"]
         return found
+
+    def read_copy(self, data: bytes) -> dict[str, Any]:
+        """The target of a copy, and whether it may replace a model."""
+        given = parse(data)
+        self._copy(given, "")
+        return {"replace": False, **given}
+
+    def read_reset(self, data: bytes) -> None:
+        """Checks that the body is an empty object."""
+        self._reset(parse(data), "")
 
     def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
         """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""

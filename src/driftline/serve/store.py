@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS log (
 CREATE TABLE IF NOT EXISTS snapshots (
   model INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, key)
 );
+CREATE TABLE IF NOT EXISTS recent (model INTEGER PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS told (
   model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
   y REAL NOT NULL, prediction REAL, lower REAL, upper REAL, PRIMARY KEY (model, id)
@@ -75,6 +76,8 @@ class Group:
     told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, and the label's number in it
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)  # of created models that have learned elsewhere
+    recent: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)  # as :meth:`Store.recent`, for the same
 
     def __bool__(self) -> bool:
         return bool(self.entries or self.created or self.deleted)
@@ -174,6 +177,11 @@ class Store(ABC):
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
             yield Snapshot(*row)
 
+    def recent(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
+        """The slots of the recent scores of models: the model, the last entry that they include, and their state."""
+        for model, place, data in self._stream("SELECT model, place, data FROM recent"):
+            yield model, place, json.loads(data)
+
     def entries(self) -> Iterator[LogEntry]:
         """The entries of the log; raises StoreError for the first that is damaged or missing."""
         expected = self.cut() + 1
@@ -213,9 +221,11 @@ class Store(ABC):
             for number, name, config, since in group.created:
                 cursor.execute("INSERT INTO models VALUES (?, ?, ?, ?)", (number, name, json.dumps(config), since))
                 cursor.execute("UPDATE meta SET value = ? WHERE name = 'number'", (str(number),))
+            _write_contents(cursor, group.snapshots, group.recent)
             for number in group.deleted:
                 cursor.execute("DELETE FROM models WHERE number = ?", (number,))
                 cursor.execute("DELETE FROM snapshots WHERE model = ?", (number,))
+                cursor.execute("DELETE FROM recent WHERE model = ?", (number,))
             cursor.executemany(
                 "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(e.number, e.model, e.kind, e.at, e.body, e.note, e.checksum()) for e in group.entries],
@@ -229,12 +239,10 @@ class Store(ABC):
                 [(model, t.id, label, json.dumps(q)) for model, label, t in group.told if (q := t.answer.quantiles)],
             )
 
-    def save(self, snapshots: list[Snapshot], cut: int) -> None:
-        """Replaces snapshots, and removes the log up to an entry."""
-        query = """INSERT INTO snapshots VALUES (?, ?, ?, ?)
-                   ON CONFLICT (model, key) DO UPDATE SET place = excluded.place, data = excluded.data"""
+    def save(self, snapshots: list[Snapshot], recent: list[tuple[int, int, dict[str, Any]]], cut: int) -> None:
+        """Replaces snapshots and recent scores, and removes the log up to an entry."""
         with self._transaction() as cursor:
-            cursor.executemany(query, [(each.model, each.key, each.place, each.data) for each in snapshots])
+            _write_contents(cursor, snapshots, recent)
             cursor.execute("DELETE FROM log WHERE number <= ?", (cut,))
             cursor.execute("UPDATE meta SET value = ? WHERE name = 'cut'", (str(cut),))
 
@@ -262,6 +270,15 @@ class Store(ABC):
         except FullError:
             return False
         return True
+
+
+def _write_contents(cursor: Any, snapshots: list[Snapshot], recent: list[tuple[int, int, dict[str, Any]]]) -> None:
+    query = """INSERT INTO snapshots VALUES (?, ?, ?, ?)
+               ON CONFLICT (model, key) DO UPDATE SET place = excluded.place, data = excluded.data"""
+    cursor.executemany(query, [(each.model, each.key, each.place, each.data) for each in snapshots])
+    query = """INSERT INTO recent VALUES (?, ?, ?)
+               ON CONFLICT (model) DO UPDATE SET place = excluded.place, data = excluded.data"""
+    cursor.executemany(query, [(model, place, json.dumps(state)) for model, place, state in recent])
 
 
 def setting() -> dict[str, Any]:

@@ -27,7 +27,7 @@ from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
 
 Naive = tuple[float, float]  # the baselines' predictions: the last label and the mean of all; NaN without any
-_PLAIN = ("key", "dropped", "place", "alarms", "last_alarm", "last_alarm_at")
+_PLAIN = ("key", "dropped", "place", "alarms", "last_alarm", "last_alarm_at", "rows", "unscored")
 _ROW_BY_ROW = 64  # features up to which every learner replays a table row by row
 
 
@@ -102,14 +102,15 @@ class Unit(Stateful):
 
     Attributes:
         place: the last entry of the log that changed it.
-        number: its group in the score of the model.
+        number: its group in the scores of the model.
+        rows, unscored: the labels that it learned, and those of them that could not be scored.
         past: the labels so far, as baselines.
         last_alarm: the number of the label at which the alarm went off, from 1.
     """
 
     __slots__ = (
-        "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past", "place", "spread",
-        "waiting",
+        "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past", "place", "rows",
+        "spread", "unscored", "waiting",
     )  # fmt: skip
 
     def __init__(self, key: str, learner: Learner | Forecaster, spread: Spread) -> None:
@@ -118,12 +119,13 @@ class Unit(Stateful):
         self.past, self.alarm = LastAndMean(), Alarm()
         self.last_alarm: int | None = None
         self.last_alarm_at: float | None = None
-        self.dropped = self.place = self.number = self.alarms = 0
+        self.dropped = self.place = self.number = self.alarms = self.rows = self.unscored = 0
 
     def watch(self, errors: Any, at: float) -> list[int]:
-        """Passes the errors of the latest labels to the alarm; returns the numbers of those that raised it, from 1."""
-        first = self.past.count - len(errors) + 1
+        """Passes the errors of labels to the alarm, and counts them; returns the numbers of those that raised it, from 1."""
+        first = self.rows + 1
         raised = [first + int(index) for index in self.alarm.update_many(errors)]
+        self.rows += len(errors)
         if raised:
             self.alarms += len(raised)
             self.last_alarm, self.last_alarm_at = raised[-1], at
@@ -218,9 +220,10 @@ class Unit(Stateful):
     def _from_file(self, state: dict[str, Any]) -> None:
         spread = as_spread("Unit", state["level"], state.get("quantiles"))
         self.__init__(state["key"], state["learner"], spread)  # type: ignore[misc]
-        for name in _PLAIN:
-            setattr(self, name, state[name])
         self.past, self.alarm = LastAndMean(*state["past"].tolist()), state["alarm"]
+        self.rows = self.past.count  # in files of earlier versions, which scored every label
+        for name in _PLAIN:
+            setattr(self, name, state.get(name, getattr(self, name)))
         for id, ticket, digest, *rest in state["waiting"]:
             answer, naive, asked = map(tuple, rest)
             self.waiting[id] = WaitingRow(ticket, bytes.fromhex(digest), Answer.of_plain(answer), naive, asked)

@@ -44,7 +44,7 @@ class Chunk:
         return [(start + number, *row, self.key) for number, row in enumerate(all_rows)][-KEPT:]
 
 
-class Recent:
+class Latest:
     """The latest rows, in the chunks in which they were learned; older chunks are dropped."""
 
     def __init__(self) -> None:
