@@ -285,6 +285,13 @@ def test_probes_and_metrics_answer_and_unknown_paths_do_not(client):
     assert 'driftline_model_rows_total{model="m"} 1' in lines
     assert 'driftline_calls_total{status="201"} 1' in lines
     assert "driftline_learned_total 1" in lines
+    assert 'driftline_squared_error_sum{model="m",predictor="model"} 1.0' in lines
+    assert "# TYPE driftline_learned_total counter" in lines
+    both = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.4"
+    answer = client.get("/metrics", headers={"accept": both})
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert {"# TYPE driftline_learned counter", "driftline_learned_total 1"} <= {*answer.text.splitlines()}
+    assert answer.text.endswith("\n# EOF\n")
     assert refused(client.get("/nowhere"), 404)
     assert refused(client.patch("/v1/models/m"), 405)
     assert client.patch("/v1/models/m").headers["allow"] == "DELETE, GET, HEAD, PUT"

@@ -187,7 +187,7 @@ def test_the_dashboard_shows_every_metric_and_no_other(metrics):
     targets = [target for panel in board["panels"] for target in panel["targets"]]
     shown = [part for target in targets for part in used(target["expr"])]
     assert {name for name, _ in shown} == {name for name in metrics if name.startswith("driftline_")} - {
-        "driftline_learned_total", "driftline_model_mae",
+        "driftline_learned_total", "driftline_absolute_error_sum", "driftline_build_info",
     }  # fmt: skip
     for name, labels in shown:
         assert labels <= metrics[name], name
@@ -199,9 +199,10 @@ def test_the_dashboard_shows_every_metric_and_no_other(metrics):
     assert len(places) == len(set(places))
 
 
-def test_the_metrics_named_on_the_page_exist(metrics):
-    found = used(PAGE)
-    assert len(found) > 5
+def test_the_metrics_named_on_the_page_and_in_the_alerts_exist(metrics):
+    alerts = (DOCS / "production" / "alerts.yml").read_text()
+    found = used(PAGE) + used(alerts)
+    assert len(found) > 15
     for name, labels in found:
         assert labels <= metrics[name], name
 

@@ -163,11 +163,16 @@ class Api:
         stream = await self.events.open(call.name, call.key)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"cache-control": "no-store"})
 
-    async def _metrics(self, _: HttpCall) -> HttpAnswer:
-        models = await self.engine.call(self._statuses)
-        gauges = {"event_streams": self.events.count, "log_entries": self.engine.log_length, "full": int(self.engine.full)}
-        text = metrics.text(self.engine.counts, models, self.statuses, gauges)
-        return Response(text, media_type="text/plain; version=0.0.4")
+    async def _metrics(self, call: HttpCall) -> HttpAnswer:
+        engine = self.engine
+        models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
+        gauges = {
+            "event_streams": self.events.count, "log_entries": engine.log_length, "full": int(engine.full),
+            "resident_bytes": metrics.resident(),
+        }  # fmt: skip
+        openmetrics = "application/openmetrics-text" in (call.header(b"accept") or "")
+        text = metrics.text(metrics.families(engine.counts, models, self.statuses, gauges), openmetrics=openmetrics)
+        return Response(text, headers={"content-type": metrics.OPEN if openmetrics else metrics.PLAIN})
 
     async def _healthy(self, _: HttpCall) -> HttpAnswer:
         return _Json({"status": "ok"})

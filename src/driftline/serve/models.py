@@ -351,22 +351,26 @@ class Model:
         """The status without the latest hours, for the list of models."""
         units = list(self.units.values()) if key is None else [self._known(key)]
         memory = _memory(units[0].learner) if len(units) == 1 else None
+        alarmed = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
         found = {
-            "name": self.name, **self.config, "since": self.since, **self._figures(units),
-            "waiting": sum(len(unit.waiting) for unit in units), "dropped": sum(unit.dropped for unit in units),
+            "name": self.name, **self.config, "since": self.since, **self._counts(units),
+            **self.scores.of(np.array([unit.number for unit in units], dtype=np.int64)),
+            "last_alarm": None if alarmed is None else {"row": alarmed.last_alarm, "at": alarmed.last_alarm_at},
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
         }  # fmt: skip
         return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
 
-    def _figures(self, units: list[Unit]) -> dict[str, Any]:
-        """Rows, scores and alarms of some units; None for figures that are not known yet."""
-        latest = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
+    def counters(self) -> dict[str, Any]:
+        """The numbers that Prometheus reads."""
+        return self._counts(list(self.units.values())) | {"sums": self.scores.sums()}
+
+    def _counts(self, units: list[Unit]) -> dict[str, int]:
         return {
             "rows": sum(unit.rows for unit in units),
             "unscored": sum(unit.unscored for unit in units),
-            **self.scores.of(np.array([unit.number for unit in units], dtype=np.int64)),
             "alarms": sum(unit.alarms for unit in units),
-            "last_alarm": None if latest is None else {"row": latest.last_alarm, "at": latest.last_alarm_at},
+            "waiting": sum(len(unit.waiting) for unit in units),
+            "dropped": sum(unit.dropped for unit in units),
         }
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:

@@ -82,9 +82,9 @@ class Scores:
             found[name] = {"rows": int(self._slots.sums(chosen).get("rows", 0)), **_figures(self._slots.totals(chosen))}
         return found
 
-    def sums(self, units: Array) -> dict[str, float]:
-        """The sums of some units by name."""
-        return self._units.sums(units)
+    def sums(self) -> dict[str, float]:
+        """The sums of all units by name; empty without a row."""
+        return self._units.sums()
 
     # State.
 
