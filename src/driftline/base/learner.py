@@ -10,11 +10,12 @@ import numpy as np
 
 from driftline import extensions
 from driftline._core import Limits, Outputs, SparseRows, Status
-from driftline.base import encoding, params, replay, sklearn, slow_path, stability
+from driftline.base import encoding, explained, params, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
 from driftline.base.encoded_run import EncodedRun
+from driftline.base.explained import RowExplanation
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_level, as_spread, of_levels
 from driftline.base.model import Model
 from driftline.base.native import Core, NativeCore
@@ -191,6 +192,38 @@ class Learner(Model, Saved):
         out = wanted.outputs(np.empty(1))
         slow_path.predict(self, x, where, out)
         return out.quantiles[0]  # type: ignore[no-any-return]
+
+    def explain_one(self, x: Any, *, reference: Any = None, level: float = 0.9) -> RowExplanation:
+        """What each feature contributes to the prediction for one row, and to the width of its interval.
+
+        The contributions are Shapley values and sum to the prediction; see :doc:`/explain`. A linear learner's are its weights
+        times the values.
+
+        Args:
+            x: the row, as for :meth:`predict_one`.
+            reference: the row that it is compared with; by default, all features are 0 (behind a pipeline's transformers).
+            level: the level of the interval.
+
+        >>> import driftline as dl
+        >>> model = dl.RLS(forgetting=1.0, ridge=1e-6)
+        >>> for t in range(50):
+        ...     model.learn_one({"wind": t % 5, "sun": t % 3}, 10 + 2 * (t % 5) - (t % 3))
+        >>> explained = model.explain_one({"wind": 3, "sun": 2})
+        >>> {name: round(value, 2) for name, value in explained.contributions.items()}
+        {'wind': 6.0, 'sun': -2.0, '(reference)': 10.0}
+        """
+        return explained.explain(self, x, reference, level)
+
+    def _behind(self, row: Array) -> tuple[Learner, Array, list[str]] | None:
+        """The learner behind transformers, the row that it reads, and the names of its features; None without these."""
+        return None
+
+    def _said(self, row: Array) -> Array | None:
+        """The predictions of the experts that :meth:`_shares` names; None if the learner does not mix experts."""
+        return None
+
+    def _feature_names(self, width: int) -> list[str]:
+        return [f"x{j}" for j in range(width)] if self._names is None else [str(name) for name in self._names[:width]]
 
     def _require_one_label(self, where: str, what: str) -> None:
         if self._outputs is not None:

@@ -135,6 +135,11 @@ class Auto(Learner, init=False):
     def _shares(self) -> dict[str, float]:
         return dict(zip(TEAM, self._require_core("weights_").team().tolist(), strict=True))
 
+    def _said(self, row: Array) -> Array | None:
+        core: Any = self._require_core("explain_one")
+        said: Array = core.said(row, core.delay)
+        return said
+
     @property
     def memory_(self) -> float:
         """The effective number of rows in use: the weighted geometric mean of the experts' memories."""

@@ -116,6 +116,10 @@ class Network(MetaLearner):
         names = [f"{type(member).__name__} {number}" for number, member in enumerate(self.learners_, start=1)]
         return dict(zip(names, self.weights_.tolist(), strict=True))
 
+    def _said(self, row: Array) -> Array | None:
+        core: _Network = self._require_core("explain_one")
+        return core._ask(row)
+
     def _certify(self, sums: dict[str, float]) -> Certificate:
         core: _Network = self._require_core("certificate")
         best = core.least_loss()

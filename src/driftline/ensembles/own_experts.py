@@ -90,6 +90,11 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
     def _shares(self) -> dict[str, float]:
         return self.weights_
 
+    def _said(self, row: Array) -> Array | None:
+        core: _Experts = self._require_core("explain_one")
+        predicted = core._ask(row)
+        return None if predicted is None else np.concatenate([predicted, core._make(predicted)[: core._blends]])
+
     @property
     def _auto(self) -> Auto:
         auto = self.learners_[0]

@@ -162,6 +162,12 @@ class Pipeline(MetaLearner):
     def _shares(self) -> dict[str, float]:
         return self._learner("run")._shares()
 
+    def _behind(self, row: Array) -> tuple[Learner, Array, list[str]] | None:
+        core: Any = self._require_core("explain_one")
+        seen = core._look(row, delay=core.delay)
+        names = [str(name) for name in core.chain.names_out(self._feature_names(len(row)))]
+        return None if seen is None else (self._learner("explain_one"), seen, names)
+
     def _over_time(self, memory: Array) -> dict[str, Array]:
         return self._learner("run")._over_time(memory)
 
