@@ -110,7 +110,13 @@ def test_every_verb_works(service, kind):
         assert [model["name"] for model in client.models()] == ["m", "f"]
         assert client.copy("m", "n")["rows"] == client.copy("m", "n", replace=True)["rows"] == 7
         assert (client.reset("m")["rows"], client.model("n")["rows"]) == (0, 7)
-        for name in ("m", "n", "f"):
+        assert client.push("p", expected, level=0.7, quantiles=[0.5])["level"] == 0.7
+        assert client.push("p", expected.to_bytes(), level=0.7, quantiles=[0.5])["quantiles"] == [0.5]
+        assert client.alias("best", "p") == {"alias": "best", "model": "p"}
+        assert client.predict("best", {"a": 3.0})["prediction"] == expected.predict_one({"a": 3.0})
+        assert client.aliases() == {"best": "p"}
+        client.delete_alias("best")
+        for name in ("m", "n", "f", "p"):
             client.delete(name)
         assert client.models() == []
 

@@ -18,14 +18,16 @@ class Call:
     Attributes:
         method: the HTTP method.
         path: the path with the query.
-        body: the body for JSON, or None.
+        body: the body, or None.
         repeatable: whether it may be sent again if it is not known whether the first attempt succeeded.
+        kind: the media type of the body.
     """
 
     method: str
     path: str
     body: bytes | None = None
     repeatable: bool = True
+    kind: str = "application/json"
 
 
 def listed() -> Call:
@@ -36,6 +38,29 @@ def listed() -> Call:
 def put(name: str, config: dict[str, Any]) -> Call:
     """Creates a model, unless one with the same configuration exists."""
     return Call("PUT", _path(name), _json(config))
+
+
+def push(name: str, file: bytes, level: float, quantiles: Iterable[float] | None) -> Call:
+    """Creates a model from a model file, unless one was made from the same file."""
+    query = {"level": repr(float(level))}
+    if quantiles is not None:
+        query["quantiles"] = ",".join(repr(float(each)) for each in quantiles)
+    return Call("PUT", f"{_path(name)}?{urlencode(query)}", file, kind="application/octet-stream")
+
+
+def aliases() -> Call:
+    """All aliases."""
+    return Call("GET", "/v1/aliases")
+
+
+def alias(alias: str, name: str) -> Call:
+    """Lets an alias stand for a model."""
+    return Call("PUT", _path(alias, "aliases"), _json({"model": name}))
+
+
+def remove_alias(alias: str) -> Call:
+    """Removes an alias."""
+    return Call("DELETE", _path(alias, "aliases"))
 
 
 def get(name: str, key: str | None, part: str = "") -> Call:
@@ -75,8 +100,8 @@ def learn(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
     return Call("POST", _path(name) + "/learn", _body(rows, batch), repeatable=safe)
 
 
-def _path(name: str) -> str:
-    return f"/v1/models/{quote(name, safe='')}"
+def _path(name: str, among: str = "models") -> str:
+    return f"/v1/{among}/{quote(name, safe='')}"
 
 
 def _body(rows: Iterable[Row], batch: bool) -> bytes:

@@ -62,6 +62,25 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         config |= {} if quantiles is None else {"quantiles": [float(level) for level in quantiles]}
         return self._one(calls.put(name, config))
 
+    def push(self, name: str, model: Any, *, level: float = 0.9, quantiles: Sequence[float] | None = None) -> One:
+        """Creates a model from a learner, a forecaster or a fleet, or from the bytes of a model file; returns its status."""
+        file = model if isinstance(model, bytes) else model.to_bytes()
+        return self._one(calls.push(name, file, level, quantiles))
+
+    def alias(self, alias: str, name: str) -> One:
+        """Lets an alias stand for a model wherever a name does, from the next call on; moves it if it exists."""
+        return self._one(calls.alias(alias, name))
+
+    def aliases(self) -> One:
+        """The names of the models that aliases stand for."""
+        found: One = self._send(calls.aliases(), lambda answer: answer.json()["aliases"])
+        return found
+
+    def delete_alias(self, alias: str) -> Done:
+        """Removes an alias, not its model."""
+        done: Done = self._send(calls.remove_alias(alias), lambda _: None)
+        return done
+
     def models(self) -> Many:
         """All models: their rows, errors, coverage and more."""
         return self._many(calls.listed(), "models")
@@ -124,7 +143,7 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         return Trial(call, self._addresses, self._patience)
 
     def _request(self, call: Call, trial: Trial) -> dict[str, Any]:
-        headers = {} if call.body is None else {"content-type": "application/json"}
+        headers = {} if call.body is None else {"content-type": call.kind}
         return {"method": call.method, "url": trial.address + call.path, "content": call.body, "headers": headers}
 
     def _prefer(self, address: str) -> None:

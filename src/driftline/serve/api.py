@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import re
@@ -18,6 +19,7 @@ from driftline.serve import arrow, metrics, openapi, page
 from driftline.serve.deadlines import Bodies
 from driftline.serve.engine import Engine
 from driftline.serve.events import Events
+from driftline.serve.learners import of_file
 from driftline.serve.problems import Problem
 from driftline.serve.requests import NAME, Requests, Row
 from driftline.serve.tokens import Tokens
@@ -25,6 +27,7 @@ from driftline.serve.unit import Answer
 
 _log = logging.getLogger("driftline.serve")
 _ENCODER = json.JSONEncoder(allow_nan=False)
+_FILE = "application/octet-stream"
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -68,6 +71,8 @@ class Api:
             f"{one}/copy": {"POST": ("admin", self._copy)},
             one: {"GET": ("read", self._get), "PUT": ("admin", self._put), "DELETE": ("admin", self._delete)},
             "/v1/models": {"GET": ("read", self._list)},
+            "/v1/aliases": {"GET": ("read", self._aliases)},
+            "/v1/aliases/{name}": {"PUT": ("admin", self._alias), "DELETE": ("admin", self._remove_alias)},
             "/metrics": {"GET": ("read", self._metrics)},
             "/healthz": {"GET": (None, self._healthy)},
             "/readyz": {"GET": (None, self._ready)},
@@ -91,9 +96,27 @@ class Api:
 
     async def _put(self, call: HttpCall) -> HttpAnswer:
         name = self._new_name(call.name, "name")
-        config = self.requests.read_model(await self._body(call))
-        made, status = await self.engine.call(self.engine.put, name, config)
+        if call.media_type == _FILE:
+            config = self.requests.read_options(call.query)
+            data = await self._hold(call, self.engine.limits.file)
+            found = await asyncio.to_thread(of_file, data, config)  # other calls go on meanwhile
+            made, status = await self.engine.call(self.engine.put_file, name, *found)
+        else:
+            config = self.requests.read_model(await self._body(call))
+            made, status = await self.engine.call(self.engine.put, name, config)
         return _Json(status, 201 if made else 200)
+
+    async def _aliases(self, _: HttpCall) -> HttpAnswer:
+        return _Json({"aliases": await self.engine.call(lambda: dict(self.engine.aliases))})
+
+    async def _alias(self, call: HttpCall) -> HttpAnswer:
+        alias, given = self._new_name(call.name, "name"), self.requests.read_alias(await self._body(call))
+        made = await self.engine.call(self.engine.alias, alias, given["model"])
+        return _Json({"alias": alias, **given}, 201 if made else 200)
+
+    async def _remove_alias(self, call: HttpCall) -> HttpAnswer:
+        await self.engine.call(self.engine.remove_alias, call.name)
+        return Response(status_code=204)
 
     async def _reset(self, call: HttpCall) -> HttpAnswer:
         self.requests.read_reset(await self._body(call))
@@ -146,16 +169,15 @@ class Api:
         return *self.requests.read_rows(kind, body), body
 
     async def _body(self, call: HttpCall) -> bytes:
-        limits = self.engine.limits
-        if call.media_type not in (
-            "application/json",
-            arrow.TYPE,
-        ):  # pages of other origins cannot send these
+        if call.media_type not in ("application/json", arrow.TYPE):  # pages of other origins cannot send these
             raise Problem(415, f"the body must be application/json or {arrow.TYPE}")
+        return await self._hold(call, self.engine.limits.body)
+
+    async def _hold(self, call: HttpCall, most: int) -> bytes:
         length = call.header(b"content-length") or "0"
-        if not length.isdecimal() or int(length) > limits.body:
-            raise Problem(413, f"a body has at most {limits.body} bytes")
-        return await self._bodies.hold(call.body(limits.body))
+        if not length.isdecimal() or int(length) > most:
+            raise Problem(413, f"the body has more than {most} bytes")
+        return await self._bodies.hold(call.body(most))
 
     # Watching.
 
@@ -214,9 +236,14 @@ class HttpCall:
         return str(self._scope["path_params"]["name"])
 
     @property
+    def query(self) -> QueryParams:
+        """The query."""
+        return QueryParams(self._scope["query_string"])
+
+    @property
     def key(self) -> str | None:
         """The key in the query."""
-        return QueryParams(self._scope["query_string"]).get("key")
+        return self.query.get("key")
 
     async def body(self, most: int) -> bytes:
         """The body, if it has at most ``most`` bytes."""
@@ -228,7 +255,7 @@ class HttpCall:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > most:
-                raise Problem(413, f"a body has at most {most} bytes")
+                raise Problem(413, f"the body has more than {most} bytes")
             chunks.append(chunk)
             more = message.get("more_body", False)
         return b"".join(chunks)

@@ -11,14 +11,17 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from driftline.base.learner import Learner
+from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.serve.call_queue import CallQueue, QueuedCall, deliver, refuse
+from driftline.serve.learners import Config
 from driftline.serve.limits import Limits
 from driftline.serve.models import Model, Told
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
-from driftline.serve.unit import Answer
+from driftline.serve.unit import Answer, Unit
 
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds of saving allowed between two groups
@@ -47,6 +50,7 @@ class Engine:
         self._probed = 0.0
         self.last = self._cut = 0
         self.models: dict[str, Model] = {}
+        self.aliases: dict[str, str] = {}  # the names of their models
         try:
             self.leading = self._lead()
         except BaseException:
@@ -72,6 +76,7 @@ class Engine:
         for number, name, config, since, labels in store.models():
             model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
             model.labels = labels
+        self.aliases = store.aliases()
         self._number = store.newest_number()
         self._forgetting: dict[int, int] = {}  # models, and the label up to which ids may be forgotten
         self._untidy = True
@@ -132,9 +137,9 @@ class Engine:
     # Calls. A call that raises Problem has changed nothing.
 
     def model(self, name: str) -> Model:
-        """The model with this name; raises Problem 404 if there is none."""
+        """The model with this name or alias; raises Problem 404 if there is none."""
         try:
-            return self.models[name]
+            return self.models[self.aliases.get(name, name)]
         except KeyError:
             raise Problem(404, f"there is no model {name!r}") from None
 
@@ -150,16 +155,56 @@ class Engine:
         self._add(model)
         return True, model.status()
 
+    def put_file(self, name: str, config: Config, learners: dict[str, Learner | Forecaster]) -> tuple[bool, Config]:
+        """Creates a model with trained learners by key. Returns whether it is new, and its status."""
+        known = self.models.get(name)
+        if known is not None:
+            if known.config != config:
+                raise Problem(409, f"the model {name} already exists and was not made from this file: choose another name")
+            return False, known.status()
+        made = self._new_model(name, config)
+        if len(learners) > self.limits.keys:
+            raise Problem(422, f"the file has {len(learners)} keys, and a model at most {self.limits.keys}")
+        units = [Unit(key, learner, made.spread) for key, learner in learners.items()]
+        if any(unit.features > self.limits.features for unit in units):
+            raise Problem(422, f"the model has more than {self.limits.features} features")
+        self._room()
+        self._add(made, [Snapshot(made.number, unit.key, 0, unit.to_bytes({})) for unit in units])
+        return True, made.status()
+
+    def alias(self, alias: str, name: str) -> bool:
+        """Lets an alias stand for a model; returns whether the alias is new."""
+        if alias in self.models:
+            raise Problem(409, f"there is a model {alias!r}, which cannot be an alias", field="name")
+        if name not in self.models:
+            raise Problem(404, f"there is no model {name!r}", field="model")
+        new = alias not in self.aliases
+        if new and len(self.aliases) >= self.limits.models:
+            raise Problem(422, f"the service already has {self.limits.models} aliases, the maximum")
+        self._room()
+        self.aliases[alias] = self._group.aliases[alias] = name
+        return new
+
+    def remove_alias(self, alias: str) -> None:
+        """Removes an alias, not its model."""
+        if alias not in self.aliases:
+            raise Problem(404, f"there is no alias {alias!r}")
+        self._room()
+        del self.aliases[alias]
+        self._group.aliases[alias] = None
+
     def delete(self, name: str) -> None:
-        """Removes a model and everything it learned."""
+        """Removes a model and everything it learned. One that has aliases is refused."""
         model = self.model(name)
+        if aliases := [alias for alias, of in self.aliases.items() if of == model.name]:
+            raise Problem(409, f"{', '.join(aliases)} stands for the model {model.name}: move or delete the alias first")
         self._room()
         self._remove(model)
 
     def reset(self, name: str) -> dict[str, Any]:
         """Replaces a model by a new one of the same configuration; returns its status."""
         model = self.model(name)
-        fresh = self._new_model(name, model.config)
+        fresh = self._new_model(model.name, model.config)
         self._room()
         self._remove(model)
         self._add(fresh)
@@ -175,25 +220,27 @@ class Engine:
         made = self._new_model(to, model.config)
         self._room()
         snapshots = [Snapshot(made.number, key, unit.place, model.snapshot(key)) for key, unit in model.units.items()]
-        for snapshot in snapshots:
-            made.add(snapshot.data)
-        made.order_ids()
         recent = model.scores.slots_state()
         made.scores.restore_slots(self.last, recent)
         if known is not None:
             self._remove(known)
-        self._add(made)
-        self._group.snapshots += snapshots
+        self._add(made, snapshots)
         self._group.recent.append((made.number, self.last, recent))
         return made.status()
 
     def _new_model(self, name: str, config: dict[str, Any]) -> Model:
-        """A model that is not in the service yet."""
+        """A model that is not in the service yet; raises Problem 409 if its name is an alias."""
+        if name in self.aliases:
+            raise Problem(409, f"{name} is an alias of the model {self.aliases[name]}")
         if name not in self.models and len(self.models) >= self.limits.models:
             raise Problem(422, f"the service already has {self.limits.models} models, the maximum")
         return Model(self._number + 1, name, config, time.time(), self.limits)
 
-    def _add(self, model: Model) -> None:
+    def _add(self, model: Model, snapshots: Sequence[Snapshot] = ()) -> None:
+        for snapshot in snapshots:
+            model.add(snapshot.data)
+        model.order_ids()
+        self._group.snapshots += snapshots
         self._number = model.number
         self.models[model.name] = self._numbered[model.number] = model
         self._group.created.append((model.number, model.name, model.config, model.since))

@@ -1,16 +1,33 @@
-"""Creates the learner that a request describes."""
+"""Creates the learner that a request describes, or reads it from a model file."""
 
 from __future__ import annotations
 
+import base64
+from hashlib import sha256
 from typing import Any
 
 from driftline.base import registry
 from driftline.base.learner import Learner
-from driftline.errors import closest
+from driftline.delayed import Forecaster, Pending
+from driftline.errors import ModelFileError, closest
+from driftline.fleet import Fleet
 from driftline.serve.problems import Problem
+from driftline.storage import model_file
+
+Config = dict[str, Any]
+UNTRAINED = "untrained"  # the part of a configuration that holds the learner of a file, untrained
 
 
-def learner_of(spec: dict[str, Any], field: str = "learner") -> Learner:
+def base_of(config: Config) -> Learner | Forecaster:
+    """The untrained learner of a configuration; raises Problem 422 if there is no such learner."""
+    if UNTRAINED in config:
+        base: Learner | Forecaster = model_file.from_bytes(base64.b64decode(config[UNTRAINED]))
+        return base
+    base = learner_of(config)
+    return base if config["steps"] is None else Forecaster(base, config["steps"])
+
+
+def learner_of(spec: Config, field: str = "learner") -> Learner:
     """A learner from its name and its parameters; raises Problem 422 if there is no such learner."""
     known, name = registry.regressors(), spec["learner"]
     if name not in known:
@@ -30,3 +47,42 @@ def _value_of(value: Any) -> Any:
             raise Problem(422, "params must be an object", field="params")
         return learner_of(value, "params")
     return value
+
+
+def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Learner | Forecaster]]:
+    """The configuration of the model in a file, and its learner by key; raises Problem 422 if it cannot be served."""
+    try:
+        model = model_file.from_bytes(data)
+    except ModelFileError as error:
+        raise Problem(422, f"the body is not a model file: {str(error).removeprefix('from_bytes: ')}") from None
+    if isinstance(model, Pending):
+        if len(model):
+            raise Problem(422, f"{len(model)} rows of the file wait for their labels, which the service does not know")
+        model = model.learner
+    keyed = isinstance(model, Fleet)
+    base = model.learner if isinstance(model, (Fleet, Forecaster)) else model
+    if not isinstance(base, Learner) or base._river_kind != "Regressor":
+        raise Problem(422, f"the file holds a {type(base).__name__}; the service runs learners, forecasters and fleets")
+    found = {str(key): model[key] for key in model.keys_} if keyed else {"": model}
+    untrained = (base if keyed else model).clone().to_bytes()
+    own = {"steps": model.steps if isinstance(model, Forecaster) else None, "keyed": keyed}
+    content = {"file": sha256(data).hexdigest(), UNTRAINED: base64.b64encode(untrained).decode()}
+    return {**config, **_plain(base), **own, **content}, found
+
+
+def _described(learner: Learner) -> str:
+    """The name of a learner, as in requests; the name of its class if it has no other."""
+    try:
+        return registry.name_of(type(learner))
+    except ValueError:
+        return type(learner).__name__
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as a request would write it."""
+    if isinstance(value, Learner):
+        params = {name: _plain(part) for name, part in value.get_params(deep=False).items()}
+        return {"learner": _described(value), "params": params}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (int, float, str, type(None))) else repr(value)

@@ -13,6 +13,7 @@ class Limits(Checked):
 
     Attributes:
         body: bytes of a request's body.
+        file: bytes of a model file.
         rows: rows of a batch.
         features: features of a row, and of a model.
         text: characters of a model's name, an id, a key or the name of a feature.
@@ -29,6 +30,7 @@ class Limits(Checked):
     """
 
     body: Count = 16 * 2**20
+    file: Count = 64 * 2**20
     rows: Count = 10_000
     features: Count = 2_000
     text: Count = 200

@@ -18,7 +18,7 @@ from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
 from driftline.serve.latest import KEPT, Chunk, Latest
-from driftline.serve.learners import learner_of
+from driftline.serve.learners import UNTRAINED, base_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
@@ -66,8 +66,7 @@ class Model:
     def __init__(self, number: int, name: str, config: dict[str, Any], since: float, limits: Limits) -> None:
         self.number, self.name, self.config, self.since, self.limits = number, name, config, since, limits
         self.spread = _spread_of(config)
-        base = learner_of(config)
-        self.base: Learner | Forecaster = base if config["steps"] is None else Forecaster(base, config["steps"])
+        self.base = base_of(config)
         self.base.to_bytes()  # refuses a model that cannot be saved
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
         self.scores = Scores()
@@ -352,8 +351,9 @@ class Model:
         units = list(self.units.values()) if key is None else [self._known(key)]
         memory = _memory(units[0].learner) if len(units) == 1 else None
         alarmed = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
+        config = {part: value for part, value in self.config.items() if part != UNTRAINED}
         found = {
-            "name": self.name, **self.config, "since": self.since, **self._counts(units),
+            "name": self.name, **config, "since": self.since, **self._counts(units),
             **self.scores.of(np.array([unit.number for unit in units], dtype=np.int64)),
             "last_alarm": None if alarmed is None else {"row": alarmed.last_alarm, "at": alarmed.last_alarm_at},
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,

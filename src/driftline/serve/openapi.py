@@ -47,7 +47,7 @@ def document(requests: Requests) -> dict[str, Any]:
     """The contract of a service with these limits."""
     name = {"type": "string", "pattern": NAME, "maxLength": requests.limits.text}
     one = {"name": "name", "in": "path", "required": True, "schema": name}
-    key = {"name": "key", "in": "query", "schema": {"type": "string"}, "description": "The key, for a keyed model."}
+    key = _query("key", "The key, for a keyed model.")
     status: Schema = {"type": "object", "additionalProperties": True}
     answers: Schema = {"oneOf": [_ANSWER, _rows(_ANSWER)]}
     return {
@@ -64,8 +64,18 @@ def document(requests: Requests) -> dict[str, Any]:
             "/v1/models/{name}": {
                 "parameters": [one],
                 "get": {**_call("A model, or one of its keys.", {"200": _json(status)}), "parameters": [key]},
-                "put": _call("Creates a model.", {"200": _json(status), "201": _json(status)}, _ref("Model")),
+                "put": {**_call("Creates a model, from a configuration or a model file.",
+                                {"200": _json(status), "201": _json(status)}, _ref("Model"), file=True),
+                        "parameters": [_query("level", "Of a file: the level of the intervals."),
+                                       _query("quantiles", "Of a file: the levels of the quantiles, with commas.")]},
                 "delete": _call("Deletes a model.", {"204": {"description": "Gone."}}),
+            },
+            "/v1/aliases": {"get": _call("All aliases.", {"200": _json({"type": "object"})})},
+            "/v1/aliases/{name}": {
+                "parameters": [one],
+                "put": _call("Lets an alias stand for a model, wherever a name does.",
+                             {"200": _json(status), "201": _json(status)}, requests.alias),
+                "delete": _call("Removes an alias.", {"204": {"description": "Gone."}}),
             },
             "/v1/models/{name}/predict": {
                 "parameters": [one],
@@ -103,6 +113,10 @@ def document(requests: Requests) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _query(name: str, about: str) -> Schema:
+    return {"name": name, "in": "query", "schema": {"type": "string"}, "description": about}
+
+
 def _ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
@@ -123,10 +137,11 @@ def _content(kind: str) -> dict[str, Any]:
     return {"description": "Done.", "content": {kind: {"schema": {"type": "string"}}}}
 
 
-def _call(summary: str, answers: dict[str, Any], body: Schema | None = None) -> dict[str, Any]:
+def _call(summary: str, answers: dict[str, Any], body: Schema | None = None, *, file: bool = False) -> dict[str, Any]:
     problem = {"application/problem+json": {"schema": _ref("Problem")}}
     problems = {status: {"description": about, "content": problem} for status, about in _PROBLEMS.items()}
     call: dict[str, Any] = {"summary": summary, "responses": {**answers, **problems}}
     if body is not None:
-        call["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+        content: Schema = {"application/json": {"schema": body}} | ({"application/octet-stream": {}} if file else {})
+        call["requestBody"] = {"required": True, "content": content}
     return call

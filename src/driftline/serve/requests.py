@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -119,7 +119,11 @@ class Requests:
         replace = {"type": "boolean", "default": False, "description": "Whether a model of this name is replaced."}
         self.copy = _closed({"to": name, "replace": replace}, "to")
         self.reset = _closed({})
-        self._copy, self._reset = compile_schema(self.copy), compile_schema(self.reset)
+        self.alias = _closed({"model": {**text, "description": "The name of its model."}}, "model")
+        options = {name: self.model["properties"][name] for name in ("level", "quantiles")}
+        self._copy, self._reset, self._alias, self._options = map(
+            compile_schema, (self.copy, self.reset, self.alias, _closed(options))
+        )
         kinds = {"predict": self.question, "learn": self.label, "forecast": self.next_row}
         self._rows = {kind: compile_schema(schema) for kind, schema in kinds.items()}
         self._model = compile_schema(self.model)
@@ -142,6 +146,20 @@ class Requests:
         given = parse(data)
         self._copy(given, "")
         return {"replace": False, **given}
+
+    def read_alias(self, data: bytes) -> dict[str, Any]:
+        """The model of an alias."""
+        given: dict[str, Any] = parse(data)
+        self._alias(given, "")
+        return given
+
+    def read_options(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """The options of a model file: those of a model that the file does not say, as text."""
+        given: dict[str, Any] = {name: [_number(part) for part in text.split(",")] for name, text in query.items()}
+        if len(given.get("level", ())) == 1:
+            given["level"] = given["level"][0]
+        self._options(given, "")
+        return {"level": 0.9, **given}
 
     def read_reset(self, data: bytes) -> None:
         """Checks that the body is an empty object."""
@@ -174,6 +192,13 @@ class Requests:
         if kind == "learn":
             _require_content(rows, batch=True)
         return rows, True
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _closed(properties: Schema, *required: str) -> Schema:

@@ -74,7 +74,7 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
     _set_up_logs()
     known = None if tokens is None else Tokens(tokens)
     engine = Engine(open_store(folder, store), limits)
-    protocol: Any = partial(Protocol, body=limits.body, heads=Deadlines(limits.seconds, Protocol.leave))
+    protocol: Any = partial(Protocol, body=max(limits.body, limits.file), heads=Deadlines(limits.seconds, Protocol.leave))
     ending: list[uvicorn.Server] = []
     api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
     config = uvicorn.Config(

@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS log (
 CREATE TABLE IF NOT EXISTS snapshots (
   model INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, key)
 );
+CREATE TABLE IF NOT EXISTS aliases (alias TEXT PRIMARY KEY, model TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS recent (model INTEGER PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS told (
   model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
@@ -76,11 +77,12 @@ class Group:
     told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, and the label's number in it
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
+    aliases: dict[str, str | None] = field(default_factory=dict)  # the names of their models; None for those removed
     snapshots: list[Snapshot] = field(default_factory=list)  # of created models that have learned elsewhere
     recent: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)  # as :meth:`Store.recent`, for the same
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.created or self.deleted)
+        return bool(self.entries or self.created or self.deleted or self.aliases)
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,10 @@ class Store(ABC):
                    FROM models ORDER BY number"""
         return [(number, name, json.loads(text), *rest) for number, name, text, *rest in self._read(query)]
 
+    def aliases(self) -> dict[str, str]:
+        """The aliases, and the names of their models."""
+        return dict(self._read("SELECT alias, model FROM aliases ORDER BY alias"))
+
     def snapshots(self) -> Iterator[Snapshot]:
         """All snapshots."""
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
@@ -226,6 +232,10 @@ class Store(ABC):
                 cursor.execute("DELETE FROM models WHERE number = ?", (number,))
                 cursor.execute("DELETE FROM snapshots WHERE model = ?", (number,))
                 cursor.execute("DELETE FROM recent WHERE model = ?", (number,))
+            for alias, of in group.aliases.items():
+                cursor.execute("DELETE FROM aliases WHERE alias = ?", (alias,))
+                if of is not None:
+                    cursor.execute("INSERT INTO aliases VALUES (?, ?)", (alias, of))
             cursor.executemany(
                 "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(e.number, e.model, e.kind, e.at, e.body, e.note, e.checksum()) for e in group.entries],
