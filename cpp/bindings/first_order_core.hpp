@@ -144,7 +144,8 @@ template <class T> void read_state(FirstOrderModel<T>& fresh, const nb::dict& fr
         copy_in(from, "logs", fresh.logs().data(), fresh.logs().size());
     if (state.logs) {
         copy_in(from, "shares", reinterpret_cast<double*>(&state.shares), shares_count, 0);
-        if (!(state.shares.total >= 0 && state.shares.peak >= state.shares.total))
+        const bool summed = from.contains("shares");
+        if (summed && !(state.shares.total > 0 && state.shares.peak >= state.shares.total))
             throw nb::value_error("the state's shares are out of range");
     }
 }
