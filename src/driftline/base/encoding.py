@@ -16,8 +16,9 @@ from driftline.base.batch import numbered
 from driftline.base.door import LARGEST, Door, different_names
 from driftline.tables import cells, inputs, kinds, missing
 from driftline.tables.block import COLUMNS, FRAME, NUMBERS, SPARSE, RowBlock
+from driftline.tables.categories import CATEGORIES
 from driftline.tables.cells import Given, Row
-from driftline.tables.columns import CATEGORIES, Column
+from driftline.tables.columns import Column
 from driftline.tables.encoder import Columns, Growth
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, RAISE, SKIP

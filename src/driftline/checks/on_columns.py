@@ -12,7 +12,7 @@ from driftline.base.learner import Learner
 from driftline.base.ticket import Ticket
 from driftline.checks.tools import fresh, learned, looped, require, require_refusal, require_same, require_same_state, stream
 from driftline.storage.model_file import from_bytes
-from driftline.tables.columns import CATEGORIES
+from driftline.tables.categories import CATEGORIES
 from driftline.tables.inputs import Array
 
 _TEXTS = ("oak", "ash", "elm", "fir")

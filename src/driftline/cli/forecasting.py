@@ -23,8 +23,10 @@ from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.storage import model_file
 from driftline.tables import missing
-from driftline.tables.columns import Categories, Column, Numbers
+from driftline.tables.categories import Categories
+from driftline.tables.columns import Column
 from driftline.tables.missing import FILLS
+from driftline.tables.numbers import Numbers
 
 WHERE = "forecast"
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"

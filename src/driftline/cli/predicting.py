@@ -28,7 +28,8 @@ from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.storage import model_file
 from driftline.tables.block import RowBlock
-from driftline.tables.columns import Categories, Column
+from driftline.tables.categories import Categories
+from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
 THE_NEXT_ROWS = "predict takes the rows after the last one learned; run --out has the predictions of earlier rows"

@@ -37,7 +37,7 @@ from driftline.report import RunLog
 from driftline.report.key_log import KeyLog
 from driftline.report.page import check_jinja
 from driftline.storage import atomic
-from driftline.tables.columns import crowded
+from driftline.tables.categories import crowded
 
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds between checks for signals while nothing arrives

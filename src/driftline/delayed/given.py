@@ -13,10 +13,11 @@ from driftline.base.rules import COUNT
 from driftline.delayed.known import Known, is_featureless
 from driftline.tables import cells, inputs, kinds, missing
 from driftline.tables.block import COLUMNS, FRAME, RowBlock, as_block, of_columns
+from driftline.tables.categories import Categories
 from driftline.tables.cells import Given, Row
-from driftline.tables.columns import Categories, Numbers
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, RAISE
+from driftline.tables.numbers import Numbers
 
 
 def other_names(where: str, known: list[Name] | None, given: list[Name]) -> str:

@@ -18,8 +18,8 @@ from driftline.tables import kinds
 from driftline.tables.block import RowBlock, of_columns
 from driftline.tables.calendar import MISSING
 from driftline.tables.cells import missing_in
-from driftline.tables.columns import all_finite
 from driftline.tables.inputs import Array
+from driftline.tables.numbers import all_finite
 
 RECENT = 11  # times to keep: enough to see the steps of two working weeks
 

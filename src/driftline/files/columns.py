@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from driftline.files.buffers import to_numpy
 from driftline.tables import kinds
 from driftline.tables.calendar import MISSING
+from driftline.tables.categories import Texts
 from driftline.tables.cells import Given
-from driftline.tables.columns import Texts
 from driftline.tables.inputs import Array
 
 _FLOAT64 = pa.float64()

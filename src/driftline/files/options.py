@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from driftline.base.rules import WHOLE, choice
 from driftline.errors import closest
-from driftline.tables.columns import CATEGORIES
+from driftline.tables.categories import CATEGORIES
 from driftline.tables.missing import WORDS
 
 REGRESS, CLASSIFY = TASKS = ("regress", "classify")

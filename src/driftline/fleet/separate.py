@@ -24,7 +24,8 @@ from driftline.fleet.ticket import FleetTicket
 from driftline.storage.codec import leaves, storable
 from driftline.tables import inputs
 from driftline.tables.block import COLUMNS, MAPPINGS, SPARSE, RowBlock
-from driftline.tables.columns import Categories, Column
+from driftline.tables.categories import Categories
+from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
 _ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())

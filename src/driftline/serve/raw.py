@@ -8,7 +8,7 @@ from math import nan
 from typing import Any
 
 from driftline.base.learner import Learner
-from driftline.tables.columns import Categories
+from driftline.tables.categories import Categories
 
 Json = dict[str, float | str | None] | list[float | None]  # as it came
 _DATE, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d(?::\d\d(?:\.\d+)?)?"

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from driftline.tables import cells, frames, inputs, kinds, sparse
+from driftline.tables.categories import CATEGORIES
 from driftline.tables.cells import Given
-from driftline.tables.columns import CATEGORIES, all_finite
 from driftline.tables.inputs import Array, Name
+from driftline.tables.numbers import all_finite
 
 NUMBERS, FRAME, COLUMNS, SPARSE, MAPPINGS = "numbers", "frame", "columns", "sparse", "mappings"
 _FLOATS = (np.float64, np.float32)

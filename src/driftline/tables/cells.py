@@ -10,8 +10,10 @@ import numpy as np
 
 from driftline.tables import frames, inputs, kinds
 from driftline.tables.calendar import MISSING, Moment, Times
-from driftline.tables.columns import Categories, Column, Filled, Numbers, Texts, Unknown
+from driftline.tables.categories import Categories, Texts
+from driftline.tables.columns import Column, Filled, Unknown
 from driftline.tables.inputs import Array, Name
+from driftline.tables.numbers import Numbers
 
 _EPOCH = datetime(1970, 1, 1)
 _MICROSECOND = timedelta(microseconds=1)

@@ -11,23 +11,13 @@ import numpy as np
 from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, missing
 from driftline.tables.calendar import Times
+from driftline.tables.categories import CATEGORIES, Categories, Texts
 from driftline.tables.cells import Given, Row
-from driftline.tables.columns import (
-    CATEGORIES,
-    VALUE,
-    Categories,
-    Column,
-    Filled,
-    NewKeys,
-    Numbers,
-    Texts,
-    Unknown,
-    Vectors,
-    encode_whole,
-)
+from driftline.tables.columns import VALUE, Column, Filled, NewKeys, Unknown, Vectors
 from driftline.tables.inputs import Array, Name
 from driftline.tables.kinds import NUMBER, TEXT, TRUTH
 from driftline.tables.missing import FILLS, Missing
+from driftline.tables.numbers import Numbers, encode_whole
 from driftline.tables.row_plan import RowPlan
 
 CACHED = 2**15  # numbers
