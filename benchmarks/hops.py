@@ -44,8 +44,20 @@ def calls(folder: Path) -> Iterator[tuple[str, Callable[[], Any]]]:
     model, named, other, fleet = dl.RLS(), dl.RLS(), dl.RLS(), dl.Fleet(dl.RLS(), 4)
     yield "first learn_one", lambda: model.learn_one(X[0], 1.0)
     yield "learn_one", lambda: model.learn_one(X[0], 1.0)
+    texts, gaps = dl.RLS(), dl.RLS(missing="mean")
+    for b in (2.0, None, 2.0, None):
+        texts.learn_one({"a": 1.0, "b": "x"}, 1.0)
+        gaps.learn_one({"a": 1.0, "b": b}, 1.0)
+    yield "learn_one, known text", lambda: texts.learn_one({"a": 1.0, "b": "x"}, 1.0)
+    yield "learn_one, a gap", lambda: gaps.learn_one({"a": 1.0, "b": None}, 1.0)
     named.learn_one({"a": 1.0}, 1.0)
     yield "learn_one, new name", lambda: named.learn_one({"a": 1.0, "b": 2.0}, 1.0)
+    forecaster, pending = dl.Forecaster(dl.RLS(), steps=3), dl.Pending(dl.RLS())
+    for row in range(5):
+        forecaster.learn_one(X[row], y[row])
+    yield "Forecaster.learn_one, 3 steps", lambda: forecaster.learn_one(X[5], y[5])
+    pending.predict_one("first", X[0])
+    yield "Pending.learn_one", lambda: pending.learn_one("first", y[0])
     yield "first run", lambda: other.run(X, y)
     yield "run", lambda: other.run(X, y)
     pipeline = Standardize() | dl.RLS()
@@ -76,7 +88,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, call in calls(Path(folder)):
             passed = hops(call)
-            print(f"{name:20} {len(passed):4} functions in {len({file for file, _ in passed}):3} files")
+            print(f"{name:30} {len(passed):4} functions in {len({file for file, _ in passed}):3} files")
             for file, function in passed if name == traced else ():
                 print(f"    {file} {function}")
 

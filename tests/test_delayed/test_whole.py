@@ -183,15 +183,15 @@ def test_a_call_that_fails_between_two_steps_is_undone(calls, name, monkeypatch)
     for t in range(calls):
         for each in (model, quiet):
             each.learn_one(X[t % 40], Y[t % 40])
-    table, steps = Stepper.table, []
+    row, steps = Stepper.row, []
 
-    def failing(stepper, *arguments, **options):
+    def failing(stepper, *arguments):
         steps.append(stepper)
         if len(steps) == 2:
             raise KeyboardInterrupt
-        return table(stepper, *arguments, **options)
+        return row(stepper, *arguments)
 
-    monkeypatch.setattr(Stepper, "table", failing)
+    monkeypatch.setattr(Stepper, "row", failing)
     with pytest.raises(KeyboardInterrupt):
         LEARN["forecaster"](model)
     assert len(steps) > 1

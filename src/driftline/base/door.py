@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Limits
 from driftline.base.batch import numbered
 from driftline.errors import RowRefusedError, warn
 from driftline.tables import inputs
@@ -17,7 +16,6 @@ from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
 
-_UNLIMITED = Limits(None, None)
 LARGEST = {name: np.float64(np.finfo(name).max) for name in ("float64", "float32")}  # float64, for exact comparisons
 
 
@@ -31,7 +29,7 @@ class Door:
         names: feature names, if there are any.
         dtype: values must be in its range.
         missing: the learner's parameter of this name; None for models that have none.
-        limits: the range of the label.
+        low, high: the range of the label; None where it has no end.
     """
 
     owner: str
@@ -39,7 +37,8 @@ class Door:
     names: list[Name] | None
     dtype: str = "float64"
     missing: Missing | None = None
-    limits: Limits = _UNLIMITED
+    low: float | None = None
+    high: float | None = None
 
     # One row.
 
@@ -51,7 +50,7 @@ class Door:
         """
         if not isinstance(x, Mapping):
             row = inputs.as_row(x, where)
-            if row.size != self.features:
+            if self.features is not None and row.size != self.features:
                 self.require_width(row.size, where)
             return row, self.names
         items = inputs.as_items(x, where)
@@ -147,14 +146,13 @@ class Door:
 
     def refuse_outside(self, labels: Array, where: str, start: int | None = 0) -> None:
         """Raises ValueError for the first label outside the limits; ``start`` is the first row's number, if it has one."""
-        if not self.limits.exist:
-            return
-        outside = (labels < self.limits.low) | (labels > self.limits.high)
+        low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
+        outside = (labels < low) | (labels > high)
         outside &= np.abs(labels) <= self.largest  # others are bad, or missing
         if outside.any():
             row, *output = (int(place) for place in np.argwhere(outside)[0])
             value = float(labels[row, *output])
-            end = f"below low={self.limits.low:g}" if value < self.limits.low else f"above high={self.limits.high:g}"
+            end = f"below low={low:g}" if value < low else f"above high={high:g}"
             which = f", output {output[0]}" if output and labels.shape[1] > 1 else ""
             number = None if start is None else start + row
             place = numbered(number, " in ")

@@ -32,7 +32,8 @@ from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
 
-_DELAY = whole(0, 10**15)  # a ticket keeps it as a float
+_LONGEST_DELAY = 10**15  # a ticket keeps it as a float
+_DELAY = whole(0, _LONGEST_DELAY)
 _MISSING = choice(missing.WORDS) | Rule(missing.is_by_column, "a mapping from columns to these")
 _DONE, _UNREAD = Status.DONE, Status.UNREAD  # enum members are slower to look up than a short row is to learn
 
@@ -250,7 +251,7 @@ class Learner(Model, Saved):
                 next row. None for the value that was right for the last ticket told, which is the number of labels between
                 its ask and its tell; initially 0. Label lags count from the predicted row.
         """
-        if delay is not None:
+        if delay is not None and not (type(delay) is int and 0 <= delay < _LONGEST_DELAY):
             delay = int(_DELAY.require(f"{type(self).__name__}.ask", "delay", delay))
         core = self._direct if self._columns is None else None  # because it would overlook the name of a text column
         ticket = None if core is None else core.ask(x, delay, Ticket)
@@ -503,7 +504,7 @@ class Learner(Model, Saved):
     @property
     def _door(self) -> Door:
         features = None if self._core is None else self._core.features
-        return Door(type(self).__name__, features, self._names, self.dtype, self.missing, self._limits)
+        return Door(type(self).__name__, features, self._names, self.dtype, self.missing, self.low, self.high)
 
     @property
     def _limits(self) -> Limits:
@@ -512,14 +513,13 @@ class Learner(Model, Saved):
 
     def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
         """Raises ValueError for the first label out of range; ``start`` is the number of the first row, if it has one."""
-        self._door.refuse_outside(labels, where, start)
-
-    def _check_label(self, y: Any, where: str, row: int | None = None) -> None:
-        """The same for the label, or the labels, of a row."""
-        self._check_labels(np.atleast_1d(y)[None], where, row)
+        if self.low is not None or self.high is not None:
+            self._door.refuse_outside(labels, where, start)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
-        refuse_empty(type(self).__name__, values["low"], values["high"])
+        low, high = values["low"], values["high"]
+        if low is not None and high is not None and not low < high:
+            raise ValueError(f"{type(self).__name__}: low must be less than high, got low={low!r} and high={high!r}")
 
     @property
     def _leaves_out(self) -> bool:
@@ -571,7 +571,7 @@ class Learner(Model, Saved):
         self._refused = None  # from now on, parameters are checked as soon as they are set
         core.guard = self._guard
         self._core = core
-        self._direct = None if missing.by_column(self.missing) else core
+        self._direct = core if self.missing in (missing.RAISE, missing.SKIP) else None
         self._columns = self._columns  # ask reads it for each row, which is faster as an instance attribute
         self._set_names(names)
 
@@ -729,9 +729,3 @@ class Learner(Model, Saved):
 
     def _repr_html_(self) -> str:
         return str(extensions.load("report")[0].learner_html(self))
-
-
-def refuse_empty(owner: str, low: float | None, high: float | None) -> None:
-    """Raises ValueError unless the range of the label has more than one value."""
-    if low is not None and high is not None and not low < high:
-        raise ValueError(f"{owner}: low must be less than high, got low={low!r} and high={high!r}")

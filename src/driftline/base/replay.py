@@ -42,7 +42,7 @@ def run_options(learner: Learner, labels: Array, weights_every: int | None, spre
         _EVERY.require(where, "weights_every", weights_every)
         if not learner._traits.has_snapshots:
             raise ValueError(f"{where}: weights_every needs a learner with one weight per feature")
-    if spread and labels.ndim == 2:
+    if labels.ndim == 2 and spread:
         raise ValueError(f"{where}: {'level' if spread.place else 'quantiles'} needs a single label per row")
     return RunOptions(weights_every, spread)
 
@@ -140,7 +140,8 @@ def as_labels(learner: Learner, y: Any, rows: int, where: str) -> Array:
         if values.ndim == 2 and (values.shape[1] > 1 or learner._outputs is not None):
             _check_outputs(learner, values.shape[1], where)
             return inputs.as_labels(values, rows, where)
-    _check_outputs(learner, 1, where)
+    if learner._outputs is not None:
+        _check_outputs(learner, 1, where)
     return inputs.as_vector(y, rows, where, "y")
 
 
@@ -151,7 +152,8 @@ def as_label(learner: Learner, y: Any, where: str) -> Any:
         if values.ndim == 1 and (values.size > 1 or learner._outputs is not None):
             _check_outputs(learner, values.size, where)
             return inputs.as_labels(values[None, :], 1, where)[0]
-    _check_outputs(learner, 1, where)
+    if learner._outputs is not None:
+        _check_outputs(learner, 1, where)
     return y if type(y) is float else inputs.as_number(y, where, "y")
 
 

@@ -17,12 +17,12 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_or
 import numpy as np
 
 T = TypeVar("T")
-_PLAIN: tuple[type, ...] = (bool, int, float)
+_PLAIN: tuple[type, ...] = (bool, int, float, str)
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A predicate and its description.
+    """Predicates, one of which a value must pass, and their description.
 
     >>> number(gt=0, le=1).require("RLS", "forgetting", 1.2)
     Traceback (most recent call last):
@@ -32,13 +32,17 @@ class Rule:
 
     check: Callable[[Any], bool]
     words: str
+    others: tuple[Callable[[Any], bool], ...] = ()
 
     def accepts(self, value: Any) -> bool:
-        """Whether the value passes. It does not if the predicate raises an error."""
-        try:
-            return bool(self.check(value))
-        except Exception:  # such as a comparison that the value does not support
-            return False
+        """Whether the value passes. It does not if the predicates raise an error."""
+        for check in (self.check, *self.others):
+            try:
+                if check(value):
+                    return True
+            except Exception:  # such as a comparison that the value does not support
+                continue
+        return False
 
     def require(self, owner: str, name: str, value: T) -> T:
         """Returns the value, numbers as Python's own types. Raises ValueError if the rule is broken."""
@@ -49,10 +53,10 @@ class Rule:
 
     def or_none(self) -> Rule:
         """This rule, but accepting None too."""
-        return Rule(lambda value: value is None or self.check(value), f"None or {self.words}")
+        return Rule(lambda value: value is None, f"None or {self.words}", (self.check, *self.others))
 
     def __or__(self, other: Rule) -> Rule:
-        return Rule(lambda value: self.accepts(value) or other.accepts(value), f"{self.words}, or {other.words}")
+        return Rule(self.check, f"{self.words}, or {other.words}", (*self.others, other.check, *other.others))
 
 
 def plain(value: Any) -> Any:

@@ -69,6 +69,7 @@ def _ask(
     dense, asked, question = isinstance(row, np.ndarray), learner, kept
     if learner._core is None:
         asked = learner.clone()
+        asked._known_mark = asked._values, tickets.mark_of(learner)
         if dense and not row.size and not learner.intercept:  # nothing to predict from yet: a stand-in
             row, names, question = np.zeros(1), None, np.zeros(1)
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
@@ -104,7 +105,7 @@ def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
     with learner._guard.change():
-        if not _tell_known(learner, ticket, y, sample_weight):
+        if learner._columns is None or not _tell_known(learner, ticket, y, sample_weight):
             _tell_any(learner, ticket, y, sample_weight, f"{type(learner).__name__}.tell")
         ticket.told = True
 
@@ -182,7 +183,7 @@ def _checked_row(
     weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
-    learner._check_label(label, where, number)
+    learner._check_labels(np.atleast_1d(label)[None], where, number)
     whole = not dense or bool(np.all(np.abs(row) <= largest))
     if not whole or not np.all(np.abs(label) <= largest):
         if learner.missing == "skip" or (missing.by_column(learner.missing) and _is_left_out(learner, whole, label)):
@@ -267,7 +268,7 @@ def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | No
     """Learns a ticket's row that brings nothing new to the columns. Returns False, with nothing changed, for any other."""
     core: Any = learner._core
     x = ticket.x if isinstance(ticket, Ticket) and not ticket.told else None
-    if core is None or learner._columns is None or not isinstance(x, tickets.ByColumns):
+    if core is None or not isinstance(x, tickets.ByColumns):
         return False
     plan = _own_columns(learner).plan(learner._largest)
     row = plan.of_mapping(x.cells.items(), True)

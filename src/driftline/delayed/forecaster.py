@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,25 @@ from driftline.tables import inputs
 from driftline.tables.block import RowBlock, as_block
 from driftline.tables.cells import Row
 from driftline.tables.inputs import Array, Name
-from driftline.tables.missing import SKIP
+from driftline.tables.missing import RAISE, SKIP
 
 _STEPS = whole(1, 10_000)
+
+
+class _Call(NamedTuple):
+    """A call that learns rows.
+
+    Attributes:
+        y: their labels.
+        spread: the intervals and quantiles that are wanted.
+        where: the caller's name, for messages.
+        start: the number of the first row, for messages; None for a single row.
+    """
+
+    y: Array
+    spread: Spread
+    where: str
+    start: int | None = None
 
 
 class Forecaster(Saved):
@@ -110,20 +126,47 @@ class Forecaster(Saved):
         """
         self._learn_row(x, y, NO_SPREAD)
 
-    def _learn_row(self, x: Any, y: Any, spread: Spread) -> ForecastRun:
-        """Forecasts and learns one row; an error changes nothing."""
+    def _learn_row(self, x: Any, y: Any, spread: Spread) -> list[float]:
+        """Forecasts and learns one row; returns the forecast one step ahead and its spread. An error changes nothing."""
         where = "Forecaster.learn_one"
-        label = np.array([inputs.as_number(y, where, "y")])
+        label = inputs.as_number(y, where, "y")
         with self._guard.undo(self._undo, only=True):
             table = given.by_columns(x, self._cells is not None, where)
             if table is not None:
-                learn = partial(self._learn_columns, table, label, spread, where, start=None)
+                learn = partial(self._one_of_columns, table, label, spread, where)
             else:
-                names, row = self._row(x, where)
-                learn = partial(self._learn_rows, row[None, :], label, names, spread, where, start=None)
-            run = learn()
+                learn = partial(self._one_of_numbers, *self._row(x, where), label, spread, where)
+            found = learn()
             self._undo.note(learn)
-        return run
+        return found
+
+    def _one_of_columns(self, table: RowBlock, y: float, spread: Spread, where: str) -> list[float]:
+        run = self._learn_columns(table, _Call(np.array([y]), spread, where)).at_step(1)
+        parts = [run.predictions, run.lower, run.upper, run.quantiles]
+        return [value for part in parts if part is not None for value in part.ravel().tolist()]
+
+    def _one_of_numbers(self, names: list[Name] | None, row: Array, y: float, spread: Spread, where: str) -> list[float]:
+        if not self._rows:
+            self._known.check(len(row), names, where)
+        learner, largest = self._learner, self._learner._largest
+        inside = np.abs(row) <= largest
+        if learner.missing == RAISE and not (inside.all() and abs(y) <= largest):
+            learner._door.refuse_row(row, np.array(y), where, None, names)
+        learner._check_labels(np.array([[y]]), where, None)
+        row = np.where(inside, row, np.nan)
+        past = np.concatenate([self._past, row[None]]) if self._rows else row[None]
+        shifted, found = self._known.leaves_out(len(row)), [np.nan] * (1 + spread.width)
+        for step, stepper in enumerate(self._steppers, 1):
+            if shifted and step > self._rows:
+                break  # the row has no origin at this step
+            seen = self._known.seen(past, len(past) - 1, step)[0] if shifted else row
+            ticket = stepper.row(_question(stepper.learner, seen, names), y)
+            if step == 1:
+                found = [ticket.prediction, *spread.of_ticket(ticket)]
+        self._rows += 1
+        self._ready = [None] * self._steps
+        self._names, self._past = names, past[-self._steps :]
+        return found
 
     def run(self, X: Any, y: Any, level: float | None = None, quantiles: Levels | None = None) -> ForecastRun:
         """Forecasts each row once from each step ahead, then learns it.
@@ -143,16 +186,17 @@ class Forecaster(Saved):
             table = given.by_columns(X, self._cells is not None, where)
             if table is not None:
                 labels = inputs.as_vector(y, table.rows, where, "y")
-                run = self._learn_columns(table, labels, spread, where, start)
+                run = self._learn_columns(table, _Call(labels, spread, where, start))
             else:
                 names, rows = self._table(X, where)
                 labels = inputs.as_vector(y, len(rows), where, "y")
-                run = self._learn_rows(rows, labels, names, spread, where, start)
+                run = self._learn_rows(rows, names, _Call(labels, spread, where, start))
             self._undo.forget()
         return run
 
-    def _learn_columns(self, table: RowBlock, y: Array, spread: Spread, where: str, start: int | None) -> ForecastRun:
+    def _learn_columns(self, table: RowBlock, call: _Call) -> ForecastRun:
         """Learns rows by columns, which the model of each step encodes."""
+        where = call.where
         if self._rows and self._names is None:
             raise ValueError(given.other_names(where, None, table.names or []))
         cells, known = self._cells, self._known_columns
@@ -160,17 +204,16 @@ class Forecaster(Saved):
             cells = [given.of_numbers(row, self._names or []) for row in self._past] if self._rows else []
             known = given.known_columns(self._known.given, table, where)
         names = given.names_of(self._names if self._rows else None, table, where)
-        given.refuse(self._learner, table, y, where, start)
+        given.refuse(self._learner, table, call.y, where, call.start)
         rows = given.Rows(cells, table, names, known, where)
         self._cells, self._known_columns = cells, known
-        run = self._steps_over(rows, y, spread, where, start)
+        run = self._steps_over(rows, call)
         self._names, self._cells = names, rows.last(self._steps)
         return run
 
-    def _learn_rows(
-        self, rows: Array, y: Array, names: list[Name] | None, spread: Spread, where: str, start: int | None
-    ) -> ForecastRun:
+    def _learn_rows(self, rows: Array, names: list[Name] | None, call: _Call) -> ForecastRun:
         """Learns rows of numbers."""
+        y, where, start = call.y, call.where, call.start
         self._known.check(rows.shape[1], names, where)
         door = self._learner._door
         whole = door.whole_rows(rows) & (np.abs(y) <= door.largest)
@@ -180,14 +223,13 @@ class Forecaster(Saved):
         self._learner._check_labels(y, where, start)
         past = self._past if self._rows else np.empty((0, rows.shape[1]))
         everything = np.concatenate([past, np.where(np.abs(rows) <= door.largest, rows, np.nan)])
-        run = self._steps_over(Numbers(self._known, everything, len(past), names, where), y, spread, where, start)
+        run = self._steps_over(Numbers(self._known, everything, len(past), names, where), call)
         self._names, self._past = names, everything[-self._steps :].copy()
         return run
 
-    def _steps_over(
-        self, rows: Numbers | given.Rows, y: Array, spread: Spread, where: str, start: int | None
-    ) -> ForecastRun:
+    def _steps_over(self, rows: Numbers | given.Rows, call: _Call) -> ForecastRun:
         """Forecasts and learns rows at every step."""
+        y, spread, where, start = call
         count = len(y)
 
         def step(number: int) -> tuple[Outputs, int]:
@@ -407,6 +449,13 @@ class Numbers:
         """Rows as a stepper takes them."""
         width = seen.shape[1]
         return RowBlock(seen, names=self._names, where=self._where) if width else seen
+
+
+def _question(learner: Learner, row: Array, names: list[Name] | None) -> Any:
+    """A row as a step's model takes it: by name before it knows the names, and if it has columns."""
+    if learner._columns is None and (learner._core is not None or (names is None and len(row))):
+        return row
+    return dict(zip(names or (), row.tolist(), strict=True))
 
 
 def _first_informed(stepper: Stepper, rows: Any, y: Array) -> int:

@@ -16,6 +16,7 @@ from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_spread, of_levels
 from driftline.base.rules import COUNT
 from driftline.base.ticket import ByColumns, Ticket, mark_of
+from driftline.delayed.stepper import Stepper
 from driftline.ensembles.labels import as_label
 from driftline.errors import ModelFileError
 from driftline.storage import codec
@@ -57,7 +58,8 @@ class Pending(Saved):
             raise TypeError(f"Pending: learner must be a learner, got {type(learner).__name__}")
         self._guard = Guard("Pending")
         self._learner, self._most = learner, COUNT.require("Pending", "most", most)
-        self._tickets: OrderedDict[Id, Ticket] = OrderedDict()
+        self._stepper = Stepper(learner)
+        self._tickets: dict[Id, Ticket] = self._stepper.by_id
         self._held: dict[Id, Any] = {}  # labels that are not learned yet
         self._settled: OrderedDict[Id, bool] = OrderedDict()  # the last ids that were learned (True) or withdrawn (False)
         self._dropped = 0
@@ -105,18 +107,14 @@ class Pending(Saved):
         where, id = f"Pending.{verb}", _plain(id, f"Pending.{verb}")
         with self._guard.change(only=True):
             self._refuse_settled(id, where)
-            ticket = self._learner.ask(x)
-            if spread.level is not None:
-                ticket.interval(spread.level)  # raises if there is none
-            if spread.quantiles is not None:
-                ticket.quantiles(spread.quantiles)
             known = self._tickets.get(id)
             if known is not None:
-                _refuse_other_row(known.x, ticket.x, id, where, self._learner.dtype == "float32")
+                _refuse_other_row(known.x, self._learner.ask(x).x, id, where, self._learner.dtype == "float32")
                 return known
-            self._tickets[id] = ticket
+            ticket: Ticket = self._stepper.ask(id, x, spread)
             if len(self._tickets) > self._most:
-                oldest, _ = self._tickets.popitem(last=False)
+                oldest = next(iter(self._tickets))
+                del self._tickets[oldest]
                 self._held.pop(oldest, None)
                 self._dropped += 1
             return ticket
@@ -131,7 +129,7 @@ class Pending(Saved):
         with self._guard.change(only=True):
             ticket = self._ticket(id, where)
             try:
-                self._learner.tell(ticket, y, sample_weight=sample_weight)
+                self._stepper.tell(id, y, sample_weight=sample_weight)
             except ValueError as error:
                 if ticket.model == mark_of(self._learner):
                     raise
@@ -241,7 +239,7 @@ def _plain_label(learner: Learner, y: Any, where: str) -> Any:
     label = replay.as_label(learner, y, where)
     if learner.missing == "raise" and not learner._door.is_whole(label):
         learner._door.refuse_bad_label(label, where)
-    learner._check_label(label, where)
+    learner._check_labels(np.atleast_1d(label)[None], where, None)
     return label.tolist() if isinstance(label, np.ndarray) else label
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Stepper:
-    """Predicts each row, then learns the row whose label has come.
+    """Predicts each row, then learns the row whose label has come: ``delay`` rows later, or by id in any order.
 
     Rows before one that the learner refuses stay learned; the refused one, and those after it that were predicted, wait.
 
@@ -37,13 +37,21 @@ class Stepper:
 
     Attributes:
         waiting: the rows that wait for their labels, in order: each one's ticket, and the label that it will be told.
+        by_id: the tickets of rows that wait under an id, in the order in which they were asked.
         at: the row that was asked or told last, counted from the first row of the call; negative for one of an earlier call.
         told: how many rows the last native call learned or skipped.
     """
 
-    def __init__(self, learner: Any, delay: int = 0, waiting: Iterable[tuple[Any, Any]] = ()) -> None:
+    def __init__(
+        self,
+        learner: Any,
+        delay: int = 0,
+        waiting: Iterable[tuple[Any, Any]] = (),
+        by_id: dict[Any, Any] | None = None,
+    ) -> None:
         self.learner, self.delay = learner, delay
         self.waiting: deque[tuple[Any, Any]] = deque(waiting)
+        self.by_id: dict[Any, Any] = {} if by_id is None else by_id
         self.at = self.told = 0
 
     def rows(
@@ -60,20 +68,45 @@ class Stepper:
         predictions: list[Any] = []
         spreads: list[list[float]] = []
         for self.at, (x, label) in enumerate(zip(rows, labels, strict=True), first):
-            ticket = self.learner.ask(x, self.delay)
+            ticket = self.row(x, label)
             predictions.append(ticket.prediction)
             spreads.append(spread.of_ticket(ticket))
-            self.waiting.append((ticket, label))
-            if len(self.waiting) > self.delay:
-                self.at -= self.delay
-                self._tell_oldest()
             heed_interrupt()
         return predictions, spreads
+
+    def row(self, x: Any, label: Any) -> Any:
+        """Predicts a row, then learns the row whose label has come; returns the ticket of the first."""
+        ticket = self.learner.ask(x, self.delay)
+        self.waiting.append((ticket, label))
+        if len(self.waiting) > self.delay:
+            self.at -= self.delay
+            self._tell_oldest()
+        return ticket
 
     def _tell_oldest(self) -> None:
         ticket, label = self.waiting[0]
         self.learner.tell(copy.copy(ticket), label)  # the original stays valid if the caller undoes this
         self.waiting.popleft()
+
+    # Labels by id.
+
+    def ask(self, row_id: Any, x: Any, spread: Spread = NO_SPREAD) -> Any:
+        """Predicts a row, which waits under an id; returns its ticket. Raises ValueError if it cannot have the spread."""
+        ticket = self.learner.ask(x)
+        spread.of_ticket(ticket)
+        self.by_id[row_id] = ticket
+        return ticket
+
+    def tell(self, row_id: Any, label: Any, x: Any = None, sample_weight: float | None = None) -> Any:
+        """Learns the label of the row that waits under an id, or of ``x`` if none does; returns the row's ticket."""
+        ticket = self.by_id.get(row_id)
+        if ticket is None:
+            ticket = self.learner.ask(x, 0)
+        self.learner.tell(ticket, label, sample_weight=sample_weight)
+        self.by_id.pop(row_id, None)
+        return ticket
+
+    # Tables.
 
     def table(
         self,

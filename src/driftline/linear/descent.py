@@ -105,7 +105,7 @@ class Descending(Learner):
         for t in range(len(batch)):
             row = batch.x[t : t + 1] if isinstance(batch.x, _core.SparseRows) else batch.x[t]
             margin, label = core.margin(row), float(batch.y[t])
-            self._check_label(label, batch.where, batch.number(t))
+            self._check_labels(np.atleast_1d(label)[None], batch.where, batch.number(t))
             whole = margin is not None and abs(label) <= self._largest
             if not whole and self.missing == "raise":
                 self._door.refuse_row(batch.x[t], label, batch.where, batch.number(t), batch.names)

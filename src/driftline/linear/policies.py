@@ -26,7 +26,7 @@ _FRACTION, _POWER = number(gt=0, le=1), number(ge=1)
 def schedule_of(item: Rule, words: str) -> Rule:
     """The rule for a function, or a sequence whose items pass a rule."""
     values = sequence(item)
-    return Rule(lambda value: callable(value) or values.accepts(value), f"a function or sequence of {words}")
+    return Rule(callable, f"a function or sequence of {words}", (values.check,))
 
 
 FORGETTING = _FRACTION | schedule_of(_FRACTION, "such numbers")

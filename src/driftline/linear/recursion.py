@@ -61,39 +61,34 @@ class Recursive(Learner):
         return Traits(
             sums=_core.sums,
             can_reset=policy.reset is not None,
-            may_refuse=policy.noise is None or policy.robustness > 0 or bool(policy.functions),
+            may_refuse=policy.noise is None or policy.robustness > 0 or (policy.is_scheduled and bool(policy.functions)),
             may_run_away=not (policy.shrink or bounded) and policy.clip is None and policy.radius is None,
             takes_outputs=policy.radius is None or math.isinf(policy.radius),  # projections take one
             unbounded_memory=policy.unbounded_memory,
         )
 
     def _make_core(self, width: int, row: Any = None) -> SecondOrderCore:
-        core = self._new_core(width, self._outputs)
-        self._supply(core, 1)
-        return core
+        return self._new_core(width, self._outputs)
 
-    def _new_core(self, width: int, outputs: int | None) -> SecondOrderCore:
-        policy, intercept, double = (
-            self._current_policy().native(self._limits),
-            bool(self.intercept),
-            self.dtype == "float64",
-        )
+    def _new_core(self, width: int, outputs: int | None, state: dict[str, Any] | None = None) -> SecondOrderCore:
+        policy, intercept, double = self._current_policy(), bool(self.intercept), self.dtype == "float64"
+        native = policy.native(self._limits)
         core: SecondOrderCore
         if outputs is None:
-            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, policy)
+            core = (_core.SecondOrder64 if double else _core.SecondOrder32)(width, intercept, native)
         else:
-            core = (_core.MultiOutput64 if double else _core.MultiOutput32)(width, outputs, intercept, policy)
+            core = (_core.MultiOutput64 if double else _core.MultiOutput32)(width, outputs, intercept, native)
+        if state is not None:
+            core.set_state(state)
+        if policy.is_scheduled:
+            schedules.supply(core, policy, type(self).__name__, int(state is None), self._guard)
         return core
-
-    def _supply(self, core: SecondOrderCore, ahead: int) -> None:
-        """Gives a core the values of its schedules, if there are any, for at least ``ahead`` rows."""
-        if (policy := self._current_policy()).is_scheduled:
-            schedules.supply(core, policy, type(self).__name__, ahead, self._guard)
 
     def _serve(self, status: Status, batch: Batch) -> None:
         if status is Status.OUTSIDE_NOISE:
             raise RowRefusedError(self._outside_noise(batch.where, batch.start, batch.x[0]))
-        self._supply(self._require_core("learn_one"), len(batch))
+        core = self._require_core("learn_one")
+        schedules.supply(core, self._current_policy(), type(self).__name__, len(batch), self._guard)
 
     def _outside_noise(self, where: str, row: int | None, x: Array) -> str:
         return f"{where}: {numbered(row) or 'the row'} has x'Sx >= 1, for which the noise 1 - x'Sx is not positive"
@@ -122,10 +117,7 @@ class Recursive(Learner):
             raise ValueError("the state's weights are not an array of one or two dimensions")
         if 2 * state["matrix"].size < weights.shape[-1] ** 2:
             raise ValueError("the state's matrix is too small for its weights")  # before memory is allocated for it
-        core = self._new_core(weights.shape[-1], len(weights) if weights.ndim == 2 else None)
-        core.set_state(state)
-        self._supply(core, 0)
-        return core
+        return self._new_core(weights.shape[-1], len(weights) if weights.ndim == 2 else None, state)
 
     @property
     def covariance_(self) -> Array:

@@ -152,7 +152,8 @@ class Unit(Stateful):
     def learn(self, x: Json, y: float) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
-            return _answers(self.learner._learn_row(self.raw(x), y, self.spread).at_step(1))[0]
+            prediction, lower, upper, *quantiles = self.learner._learn_row(self.raw(x), y, self.spread)
+            return Answer.of(prediction, lower, upper, quantiles or None)
         ticket = self.learner.ask(as_raw(x, self.learner), 0)
         self.learner.tell(ticket, y)
         return self._answer(ticket)

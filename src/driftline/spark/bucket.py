@@ -13,6 +13,7 @@ import pyarrow as pa
 from driftline.base.learner import Learner
 from driftline.base.model import as_objects
 from driftline.base.ticket import Ticket
+from driftline.delayed.stepper import Stepper
 from driftline.fleet import Fleet
 from driftline.fleet.core import has_fixed_size
 from driftline.spark.packing import HASH, as_bytes, as_text
@@ -123,15 +124,13 @@ class Bucket:
         rows = batch.select(list(call.columns.features)).to_pylist()
         said = []
         for key, place, x, label in zip(keys, self._places(call, batch), rows, labels.tolist(), strict=True):
-            model = self.fleet._own(key)
+            stepper = Stepper(self.fleet._own(key), by_id=self.waiting)
             try:
                 if is_missing(label):
                     self._refuse_waiting(call, place)
-                    self.waiting[place] = ticket = model.ask(x)
+                    ticket = stepper.ask(place, x)
                 else:
-                    waited: Any = self.waiting.pop(place, None)
-                    ticket = model.ask(x, 0) if waited is None else waited
-                    model.tell(ticket, label)
+                    ticket = stepper.tell(place, label, x)
             except (TypeError, ValueError, FloatingPointError) as error:
                 error.add_note(f"{call.columns.where}: the row of the id {place[1]!r} of the key {place[0]!r}")
                 raise

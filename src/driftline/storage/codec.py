@@ -254,9 +254,7 @@ class _Whole:
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays = arrays
-
-    def take(self, name: Any) -> Array:
-        return self._arrays[name]
+        self.take: Callable[[Any], Array] = arrays.__getitem__
 
     def read_list(self, value: dict[str, Any]) -> list[Any]:
         name = value["list"]
