@@ -197,8 +197,8 @@ class Learner(Model, Saved):
     def explain_one(self, x: Any, *, reference: Any = None, level: float = 0.9) -> RowExplanation:
         """What each feature contributes to the prediction for one row, and to the width of its interval.
 
-        The contributions are Shapley values and sum to the prediction; see :doc:`/explain`. A linear learner's are its weights
-        times the values.
+        The contributions are Shapley values and sum to the prediction; see :doc:`/explain`. Those of a linear learner are
+        its weights times the values.
 
         Args:
             x: the row, as for :meth:`predict_one`.
