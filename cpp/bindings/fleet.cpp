@@ -186,12 +186,12 @@ template <class T, class Model> nb::class_<Held<Model>> bind(nb::module_& m, con
     return nb::class_<Held<Model>>(m, name, "Models of one kind, each in a slot.")
         .def(
             "__init__",
-            [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy, bool intervals,
-               double alarm_limit) {
-                const FleetOptions options{intervals, alarm_limit};
+            [](Held<Model>* self, Index n, Index d, bool intercept, const Policy& policy, bool intervals, double alarm_limit,
+               bool undoable) {
+                const FleetOptions options{intervals, alarm_limit, undoable};
                 new (self) Held<Model>(std::make_unique<FleetModel<Model>>(n, d, intercept, policy, options));
             },
-            arg("n"), arg("d"), arg("intercept"), arg("policy"), arg("intervals"), arg("alarm_limit"))
+            arg("n"), arg("d"), arg("intercept"), arg("policy"), arg("intervals"), arg("alarm_limit"), arg("undoable"))
         .def_prop_ro("features", [](Held<Model>& self) { return self.model->features(); })
         .def_prop_ro(
             "slot_bytes", [](Held<Model>& self) { return self.model->bytes_each(); }, "Memory of one model.")

@@ -18,6 +18,7 @@ void bind_second_order(nanobind::module_&);
 void bind_sparse(nanobind::module_&);
 void bind_ticket(nanobind::module_&);
 void bind_transforms(nanobind::module_&);
+void bind_key_statistics(nanobind::module_&);
 void bind_triangles(nanobind::module_&);
 void bind_types(nanobind::module_&);
 } // namespace driftline::bindings
@@ -40,6 +41,7 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_fleet(m);
     driftline::bindings::bind_transforms(m);
     driftline::bindings::bind_kernel(m);
+    driftline::bindings::bind_key_statistics(m);
     driftline::bindings::bind_triangles(m);
     driftline::bindings::bind_json_table(m);
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,6 +64,22 @@ class Answer:
     skipped: int = 0
     quantiles: Array | None = None
     quantile_levels: Array | None = None
+
+
+@contextmanager
+def of_key(where: str, key: Callable[[], Key], *, one: bool = True) -> Iterator[None]:
+    """Adds the key to the errors of its model, which may count rows."""
+    try:
+        yield
+    except Exception as error:
+        count = "" if one else "; it counts the rows of this key alone"
+        error.add_note(f"{where}: raised by the model of the key {key()!r}{count}")
+        raise
+
+
+def as_it_is(answer: Answer) -> Answer:
+    """The same answer."""
+    return answer
 
 
 def threads_for(rows: int, jobs: int | None) -> int:

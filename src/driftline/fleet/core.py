@@ -50,9 +50,11 @@ class Parts(Deferred):
         return len(self._core.state_names)
 
 
-def make_core(learner: Learner, n: int, width: int, alarms: bool, intervals: bool) -> tuple[Any, SharedSchedules | None]:
+def make_core(
+    learner: Learner, n: int, width: int, *, alarms: bool, intervals: bool, undoable: bool
+) -> tuple[Any, SharedSchedules | None]:
     """A native fleet of ``n`` models with ``width`` weights each, including the intercept, and their schedules."""
-    keeps = intervals, LIMIT if alarms else 0.0
+    keeps = intervals, LIMIT if alarms else 0.0, undoable
     if isinstance(learner, Recursive):
         if isinstance(learner, WEMM):
             learner.set_ridge(np.zeros(width))

@@ -18,14 +18,15 @@ from driftline.base.rules import BOOLEAN, COUNT
 from driftline.base.ticket import ByColumns, mark_of
 from driftline.errors import not_fitted
 from driftline.fleet import parts, state, summary
-from driftline.fleet.call import Answer, CallRows
+from driftline.fleet.call import Answer, CallRows, of_key
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
 from driftline.fleet.names import Key, as_key
 from driftline.fleet.packed import Options, Packed, needs_columns
+from driftline.fleet.pooled import Pool, pool_for
 from driftline.fleet.run import FleetRun
 from driftline.fleet.separate import Separate
-from driftline.fleet.ticket import FleetTicket
+from driftline.fleet.ticket import FleetTicket, PooledTicket
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables import inputs
@@ -34,11 +35,12 @@ from driftline.tables.inputs import Array
 
 
 class Fleet(Saved):
-    """Independent copies of a learner, one for each key.
+    """Copies of a learner, one for each key; with ``pooled``, keys learn from each other.
 
-    Each model makes the same predictions and ends with the same weights, bit for bit, as a separate learner that sees only
-    the rows of that key. Linear learners of first and second order share one block of memory and learn in native code, if
-    the first rows hold numbers alone; all other models are separate objects, each of which may have features of its own.
+    Each model ends with the same weights, bit for bit, as a separate learner that sees only the rows of that key and, unless
+    the fleet is pooled, makes the same predictions. Linear learners of first and second order share one block of memory and
+    learn in native code, if the first rows hold numbers alone; all other models are separate objects, each of which may have
+    features of its own.
 
     Args:
         learner: an untrained learner with the parameters of every model. The fleet clones it.
@@ -53,6 +55,10 @@ class Fleet(Saved):
             :meth:`predict_intervals` and :meth:`predict_quantiles` need it. Otherwise ``run(..., level=)`` calibrates anew
             in each run. Learners without a fixed size always keep it.
         start: a trained model of the same class and parameters; every key starts from a copy of it. None: untrained.
+        pooled: True if keys learn from each other (see :doc:`/fleet`): a shared model learns the rows of all keys, so that a
+            new key has a prediction and a finite interval from its first row, and each key's own model has a share of the
+            prediction that is learned by the age of keys. Intervals are kept then. The shared model is of the same kind or,
+            for linear learners, RLS with a long memory; give an untrained learner instead of True to use that.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -76,6 +82,7 @@ class Fleet(Saved):
         alarms: bool = False,
         intervals: bool = False,
         start: Learner | None = None,
+        pooled: bool | Learner = False,
     ) -> None:
         if not isinstance(learner, Learner):
             raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
@@ -92,6 +99,7 @@ class Fleet(Saved):
             jobs=COUNT.or_none().require("Fleet", "jobs", jobs),
             alarms=BOOLEAN.require("Fleet", "alarms", alarms),
             intervals=BOOLEAN.require("Fleet", "intervals", intervals),
+            pooled=self._checked_pool(pooled),
         )
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
@@ -99,6 +107,16 @@ class Fleet(Saved):
         self._undecided = True
         self._named_by_keys = named is None
         self._guard = Guard("Fleet")
+
+    def _checked_pool(self, pooled: Any) -> Learner | bool:
+        if not isinstance(pooled, Learner):
+            BOOLEAN.require("Fleet", "pooled", pooled)
+            pooled = pool_for(self._learner) if pooled else False
+        if pooled and "classifier" in (pooled._estimator_type, self._learner._estimator_type):
+            raise ValueError("Fleet: pooled needs regressors: classes have no shares")
+        if pooled and pooled._core is not None:
+            raise ValueError("Fleet: pooled must be an untrained learner, got a trained one")
+        return pooled.clone() if pooled else False
 
     def _fitting(self, model: Any, where: str) -> Learner:
         """A trained model that a key can have; raises an error for any other."""
@@ -114,6 +132,7 @@ class Fleet(Saved):
         """Makes a fleet without models."""
         packed = packed and has_fixed_size(self._learner) and (self._start is None or self._start._columns is None)
         self._models: Packed | Separate = (Packed if packed else Separate)(self._learner, options, self._start)
+        self._pool = Pool(options.pooled.clone()) if isinstance(options.pooled, Learner) else None
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options
 
@@ -187,6 +206,9 @@ class Fleet(Saved):
         If the models share one block of memory, the first row fixes their features.
         """
         where = "Fleet.learn_one"
+        if self._pool is not None:
+            self._tell(self._ask(key, x, 0, where), y, sample_weight, where)
+            return
         with self._guard.change(only=True):
             if self._undecided:
                 self._decide([key], x, where, one=True)
@@ -208,7 +230,10 @@ class Fleet(Saved):
         slots, fresh = self._keys.learned(keys, block.rows, where)
         key = partial(self._keys.key, fresh=fresh)
         rows = CallRows(where, block, slots, key, labels, weight, spread, self._keys.count)
-        return slots, self._models.learn(rows, partial(self._keys.accept, fresh, slots))
+        accept = partial(self._keys.accept, fresh, slots)
+        if self._pool is None:
+            return slots, self._models.learn(rows, accept)
+        return slots, self._models.learn(replace(rows, spread=NO_SPREAD), accept, partial(self._pool.learn, rows))
 
     def predict_many(self, keys: Any, X: Any) -> Array:
         """Predicts each row with the model of its key. For a key that was never learned, an untrained model predicts."""
@@ -236,14 +261,24 @@ class Fleet(Saved):
         return answer.quantiles
 
     def _predict_spread(self, keys: Any, X: Any, spread: Spread, where: str) -> Answer:
-        if isinstance(self._models, Packed) and not self._options.intervals:
-            raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
+        self._require_intervals(where)
         with self._guard.claim(only=True):
             return replace(self._predict_many(keys, X, where, spread), quantile_levels=spread.quantiles)
+
+    def _require_intervals(self, where: str) -> None:
+        if self._pool is None and isinstance(self._models, Packed) and not self._options.intervals:
+            raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
+
+    def predict_interval(self, key: Any, x: Any, level: float = 0.9) -> tuple[float, float]:
+        """Both ends of the interval for one row of one key."""
+        self._require_intervals("Fleet.predict_interval")
+        return self._ask(key, x, None, "Fleet.predict_interval").interval(level)
 
     def predict_one(self, key: Any, x: Any) -> Any:
         """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
         where = "Fleet.predict_one"
+        if self._pool is not None:
+            return self._ask(key, x, 0, where).prediction
         with self._guard.claim(only=True):
             if self._undecided:
                 self._decide([key], x, where, one=True)
@@ -259,7 +294,9 @@ class Fleet(Saved):
         block = self._models.block(X, where, grow=False)
         slots = self._keys.predicted(keys, block.rows, where)
         rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), spread=spread)
-        return self._models.predict(rows)
+        if self._pool is None:
+            return self._models.predict(rows)
+        return self._pool.predict(rows, self._models.predict(replace(rows, spread=NO_SPREAD)))
 
     # Late labels.
 
@@ -274,27 +311,41 @@ class Fleet(Saved):
             x: the row.
             delay: how many rows of this key are still missing their labels; see :meth:`driftline.Learner.ask`.
         """
-        where = "Fleet.ask"
+        return self._ask(key, x, delay, "Fleet.ask")
+
+    def _ask(self, key: Any, x: Any, delay: int | None, where: str) -> FleetTicket:
         with self._guard.claim(only=True):
             if self._undecided:
                 self._decide([key], x, where, one=True)
             self._models.one_row(x, where, grow=True)  # raises if the models cannot grow by its features
             slot = int(self._keys.predicted([key], 1, where, one=True)[0])
-            return FleetTicket(as_key(key), self._models.asked(slot).ask(x, delay))
+            with of_key(where, lambda: key):
+                own = self._models.asked(slot).ask(x, delay)
+                return FleetTicket(as_key(key), own) if self._pool is None else self._pool.ask(as_key(key), slot, own, x)
 
     def tell(self, ticket: FleetTicket, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns the label of a row as it was when it was asked, with the model of its key.
 
         A rejected label leaves the ticket valid.
         """
-        where = "Fleet.tell"
+        self._tell(ticket, y, sample_weight, "Fleet.tell")
+
+    def _tell(self, ticket: FleetTicket, y: Any, sample_weight: float | None, where: str) -> None:
         with self._guard.change(only=True):
             if not isinstance(ticket, FleetTicket):
                 raise TypeError(f"{where}: expected a FleetTicket from ask, got {type(ticket).__name__}")
             if self._undecided and self._models.is_empty:
                 self._decide_by([ticket.key], has_fixed_size(self._learner) and not isinstance(ticket.ticket.x, ByColumns))
             slots, fresh = self._keys.learned([ticket.key], 1, where, one=True)
-            self._models.tell(int(slots[0]), ticket, y, sample_weight)
+            slot, finish = int(slots[0]), None
+            if self._pool is not None and isinstance(ticket, PooledTicket):
+                finish = partial(self._pool.tell, slot, ticket, y, sample_weight)
+            elif self._pool is not None or isinstance(ticket, PooledTicket):
+                raise ValueError(
+                    f"{where}: the ticket belongs to a fleet {'with' if self._pool is None else 'without'} a pool"
+                )
+            with of_key(where, lambda: ticket.key):
+                self._models.tell(slot, ticket, y, sample_weight, finish)
             self._keys.accept(fresh, slots, 1)
 
     def _columns(self) -> dict[Any, Column | None]:
@@ -360,25 +411,43 @@ class Fleet(Saved):
         - ``memory`` in bytes
         - ``alarms``: the number of alarms, -1 if the fleet does not keep them; ``last_alarm``: the row that raised the last
           one, counted from 0 among the rows of its key, -1 if there was none
+        - ``share``, in a pooled fleet: the share of the key's own model in its next prediction
         """
         with self._guard.claim(only=True):
-            table = self._models.summary(len(self))
-        return summary.of(as_objects(self.keys_) if self._options.named else np.arange(len(self)), table)
+            table, shares = self._models.summary(len(self)), None
+            if self._pool is not None:
+                table, shares = self._pool.summary(table)
+        keys = as_objects(self.keys_) if self._options.named else np.arange(len(self))
+        return summary.of(keys, table) | ({} if shares is None else {"share": shares})
+
+    @property
+    def pool_(self) -> Learner:
+        """A copy of the shared model of a pooled fleet. Its features are those of the rows, then those of their keys."""
+        if self._pool is None:
+            raise AttributeError("Fleet.pool_: the fleet has no shared model; create it with pooled=True")
+        with self._guard.claim(only=True):
+            return copy.copy(self._pool.model)
 
     def drop(self, keys: Iterable[Any]) -> None:
         """Removes the models of these keys, with their alarms and intervals. If a key is unknown, none is removed.
 
-        Named keys are forgotten and their memory is freed. Numbered keys stay, with untrained models.
+        Named keys are forgotten and their memory is freed. Numbered keys stay, with untrained models. What other keys have
+        learned from them stays.
         """
         with self._guard.change(only=True):
             slots = np.unique(np.array([self._slot(key) for key in keys], dtype=np.int64))
             if self._options.named:
                 names = Names(self._options.n, self._keys.listed)
                 names.drop(slots)
-                self._models.drop(slots, len(self), True)
+                self._drop(slots, True)
                 self._keys = names
             else:
-                self._models.drop(slots, len(self), False)
+                self._drop(slots, False)
+
+    def _drop(self, slots: Array, close: bool) -> None:
+        if self._pool is not None:
+            self._pool.drop(slots, close)
+        self._models.drop(slots, len(self), close)
 
     def _core(self, what: str) -> Any:
         if isinstance(self._models, Separate):
@@ -466,7 +535,7 @@ class Fleet(Saved):
     def __repr__(self) -> str:
         options = self._options
         models = "" if options.n is None else f", {options.n}"
-        flags = "".join(f", {name}=True" for name in ("named", "alarms", "intervals") if getattr(options, name))
+        flags = "".join(f", {name}=True" for name in ("named", "alarms", "intervals", "pooled") if getattr(options, name))
         return f"Fleet({self._learner!r}{models}{flags})"
 
 

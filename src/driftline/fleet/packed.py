@@ -14,9 +14,10 @@ from driftline._core import heed_interrupt
 from driftline.base import encoding, stability
 from driftline.base.door import Door
 from driftline.base.learner import Learner
+from driftline.base.ticket import mark_of
 from driftline.errors import warn
 from driftline.fleet import core as fleet_core
-from driftline.fleet.call import Answer, Call, CallRows
+from driftline.fleet.call import Answer, Call, CallRows, as_it_is
 from driftline.fleet.ticket import FleetTicket
 from driftline.tables import cells, inputs
 from driftline.tables.block import COLUMNS, RowBlock, as_block
@@ -35,6 +36,7 @@ class Options:
     jobs: int | None = None
     alarms: bool = False
     intervals: bool = False
+    pooled: Learner | bool = False
 
 
 class Packed:
@@ -140,8 +142,11 @@ class Packed:
         call.replay(core, schedules, self.learner, self._model)
         return call.answer()
 
-    def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; passes ``accept`` the number of rows learned."""
+    def learn(self, rows: CallRows, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
+        """Predicts, then learns; passes ``accept`` the number of rows learned.
+
+        ``finish`` makes the answer of the fleet from that of the models. If it raises an error, they have learned nothing.
+        """
         core, schedules, names = self._fitting(rows)
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
@@ -152,6 +157,7 @@ class Packed:
         try:
             call.replay(core, schedules, self.learner, self._model)
             self._watch(core, rows)
+            answer = finish(call.answer())
             core.accept()
             heed_interrupt()
             learned = rows.block.rows
@@ -164,7 +170,7 @@ class Packed:
             if learned:
                 self.core, self._schedules, self.names = core, schedules, names
                 accept(learned)
-        return call.answer()
+        return answer
 
     def _watch(self, core: Any, rows: CallRows) -> None:
         """Warns once if predictions left the range of the labels. All models are checked after every 4 rows per model."""
@@ -190,7 +196,12 @@ class Packed:
         models, spare = (FIRST_ROOM, True) if options.n is None else (options.n, bool(options.named))
         with _memory(models, columns, where):
             core, schedules = fleet_core.make_core(
-                self.learner, models + spare, columns + self.learner.intercept, options.alarms, options.intervals
+                self.learner,
+                models + spare,
+                columns + self.learner.intercept,
+                alarms=options.alarms,
+                intervals=options.intervals,
+                undoable=options.pooled is not False,
             )
         if self._start is not None:
             core.start_from(self._start._core.get_state())
@@ -207,15 +218,19 @@ class Packed:
         """A model to ask, which knows the features of the fleet."""
         return self.model(slot) if self.core is None else self._model(self.core, slot)
 
-    def tell(self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None) -> None:
-        """Learns the label of a ticket."""
+    def tell(
+        self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None, finish: Callable[[], None] | None = None
+    ) -> None:
+        """Learns the label of a ticket. If ``finish``, which is called at the end, raises an error, nothing is learned."""
         if self.core is not None:
             self._make_room(self.core, slot + 1, "Fleet.tell")
         model = self.asked(slot)
         seen = model.n_seen_
         model.tell(ticket.ticket, y, sample_weight=sample_weight)
         if model._core is not None:  # it is None while all rows are skipped
-            error = float(y) - ticket.prediction if model.n_seen_ > seen else None
+            error = float(y) - ticket.ticket.prediction if model.n_seen_ > seen else None
+            if finish is not None:
+                finish()
             self._store(slot, model, error, "Fleet.tell")
 
     def put(self, slot: int, model: Learner, where: str) -> None:
@@ -259,6 +274,7 @@ class Packed:
         model = learner.clone()
         kept = {name: getattr(learner, name) for name in learner._kept}
         model.__setstate__({"params": model._given, "core": state, "names": self.names, "skipped": skipped, **kept})
+        model._known_mark = model._values, mark_of(learner)  # which takes longer than a row
         return model
 
     def counts(self, count: int) -> tuple[Array, Array]:

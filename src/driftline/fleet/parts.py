@@ -24,12 +24,17 @@ def split(state: dict[str, Any], parts: int) -> list[dict[str, Any]]:
     out = []
     for number in range(parts):
         own = np.flatnonzero(part == number)  # among the keys
-        rows = np.flatnonzero(np.isin(slots, own)) if state["named"] else own
-        core = _taken(arrays, rows) if state["core"] is not None else None
-        if core is not None and state["named"]:
-            core["slots"] = np.searchsorted(own, core["slots"])
-        out.append({**state, "keys": [keys[i] for i in own] if state["named"] else None, "core": core})
+        mine, named = own if state["named"] else slots[own], state["named"]
+        core = _of_slots(arrays, mine, named) if state["core"] is not None else None
+        pool = state["pool"] and {**state["pool"], "keys": _of_slots(state["pool"]["keys"], mine, named)}
+        out.append({**state, "keys": [keys[i] for i in own] if named else None, "core": core, "pool": pool})
     return out
+
+
+def _of_slots(arrays: Mapping[str, Any], mine: Array, close: bool) -> dict[str, Any]:
+    """The rows of some slots, which move together if ``close``."""
+    found = _taken(arrays, np.flatnonzero(np.isin(arrays["slots"], mine)))
+    return {**found, "slots": np.searchsorted(mine, found["slots"])} if close else found
 
 
 def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -46,21 +51,19 @@ def merged(states: Sequence[dict[str, Any]]) -> dict[str, Any]:
         if len(set(keys)) < len(keys):
             twice = next(key for i, key in enumerate(keys) if key in set(keys[:i]))
             raise ValueError(f"Fleet.merge: the key {twice!r} is in more than one part")
-    cores, before = [], 0
-    for state in learned:
-        cores.append({**state["core"], "slots": state["core"]["slots"] + before})
-        before += len(state["keys"]) if first["named"] else 0
-    core = _joined(cores)
-    core = _taken(core, np.argsort(core["slots"], kind="stable"))
-    twice = np.flatnonzero(np.diff(core["slots"]) == 0)
-    if len(twice):
-        raise ValueError(f"Fleet.merge: the key {int(core['slots'][twice[0]])} is in more than one part")
-    return {**first, "keys": keys, "core": core}
+    lengths = [len(state["keys"]) if first["named"] else 0 for state in learned]
+    before = np.cumsum([0, *lengths])[:-1].tolist()
+    core, pool = _joined([state["core"] for state in learned], before), None
+    if first["pool"] is not None:
+        pools = [state["pool"] for state in learned]
+        most = max(pools, key=lambda pool: pool["model"].n_seen_)
+        pool = {**most, "keys": _joined([pool["keys"] for pool in pools], before)}
+    return {**first, "keys": keys, "core": core, "pool": pool}
 
 
 def _require_alike(first: dict[str, Any], other: dict[str, Any], number: int) -> None:
     def kind(state: dict[str, Any]) -> Any:
-        return codec.encode_model("Fleet", state["learner"])
+        return [codec.encode_tree("Fleet", state[name]) for name in ("learner", "pooled")]
 
     differences = [name for name in ("n", "alarms", "intervals") if first[name] != other[name]]
     if other["named"] not in (first["named"], None):
@@ -92,9 +95,14 @@ def _some(part: Any, rows: Array) -> Any:
     return part[rows] if isinstance(part, np.ndarray) else [part[row] for row in rows]
 
 
-def _joined(cores: list[dict[str, Any]]) -> dict[str, Any]:
+def _joined(cores: list[Mapping[str, Any]], before: list[int]) -> dict[str, Any]:
+    """The rows of all parts by slot; the slots of each part come after so many others."""
     out = {}
     for name in cores[0]:
-        parts = [core[name] for core in cores]
+        parts = [core[name] + first if name == "slots" else core[name] for core, first in zip(cores, before, strict=True)]
         out[name] = np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [item for part in parts for item in part]
+    out = _taken(out, np.argsort(out["slots"], kind="stable"))
+    twice = np.flatnonzero(np.diff(out["slots"]) == 0)
+    if len(twice):
+        raise ValueError(f"Fleet.merge: the key {int(out['slots'][twice[0]])} is in more than one part")
     return out

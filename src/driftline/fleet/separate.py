@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, unearned
 from driftline.base.model import as_objects
 from driftline.base.run import Run
-from driftline.fleet.call import Answer, CallRows
+from driftline.fleet.call import Answer, CallRows, as_it_is, of_key
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.fleet.ticket import FleetTicket
@@ -145,34 +145,23 @@ class Separate:
             return Answer(as_objects([model.predict_one(rows.block.values[0])]))
         part, found = self._parts(rows), []
         for slot, mine in _groups(rows.slots):
-            with _named(rows, slot):
+            with of_key(rows.where, partial(rows.key, slot), one=rows.one):
                 model = self._entry(slot).model
-                found.append((mine, self._predicted(model, part(model, mine), rows.spread)))
+                found.append((mine, predicted(model, part(model, mine), rows.spread)))
         return _joined(len(rows.slots), found)
 
-    def _predicted(self, model: Learner, X: Any, spread: Spread) -> Answer:
-        if model._core is None:
-            block = model._as_block(X, "Fleet")
-            if block.encoded:
-                predicted = np.array([model.predict_one(row) for row in encoding.each(model, block, 0, block.rows)])
-                quantiles = None if spread.quantiles is None else predicted[:, None] + unearned(spread.quantiles)
-                ends = np.full(len(predicted), np.inf)
-                return Answer(predicted, lower=-ends, upper=ends, quantiles=quantiles)
-            model = _at_its_start(model, block)
-        if not spread:
-            return Answer(model._predict_next(X))
-        out = model._predicted(X, "predict", spread, apart=False)
-        return Answer(out.predictions, lower=out.lower, upper=out.upper, quantiles=out.quantiles)
+    def learn(self, rows: CallRows, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
+        """Predicts, then learns; passes ``accept`` the number of rows learned.
 
-    def learn(self, rows: CallRows, accept: Callable[[int], None]) -> Answer:
-        """Predicts, then learns; passes ``accept`` the number of rows learned."""
+        ``finish`` makes the answer of the fleet from that of the models. If it raises an error, they have learned nothing.
+        """
         if not rows.one and self.learner._estimator_type == "regressor":
             self.learner._check_labels(inputs.as_numbers(rows.labels, rows.where, "y", 0), rows.where)
         part = None if rows.one else self._parts(rows)
         fresh: dict[int, KeyedModel] = {}
         found = []
         for slot, mine in _groups(rows.slots):
-            with _named(rows, slot):
+            with of_key(rows.where, partial(rows.key, slot), one=rows.one):
                 entry = self._copy(slot)
                 if part is None:
                     answer = self._learned_one(entry, rows)
@@ -181,7 +170,7 @@ class Separate:
             fresh[slot], answer = _watched(entry, answer, rows, mine)
             found.append((mine, answer))
             self._warned |= entry.model._warned
-        answer = _joined(len(rows.slots), found)
+        answer = finish(_joined(len(rows.slots), found))
         self.entries.update(fresh)
         accept(len(rows.slots))
         return answer
@@ -213,13 +202,17 @@ class Separate:
         """A model to ask."""
         return self._entry(slot).model
 
-    def tell(self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None) -> None:
-        """Learns the label of a ticket."""
+    def tell(
+        self, slot: int, ticket: FleetTicket, y: Any, sample_weight: float | None, finish: Callable[[], None] | None = None
+    ) -> None:
+        """Learns the label of a ticket. If ``finish``, which is called at the end, raises an error, nothing is learned."""
         entry = self._copy(slot)
         seen = entry.model.n_seen_
         entry.model.tell(ticket.ticket, y, sample_weight=sample_weight)
         if entry.model.n_seen_ > seen:
-            entry, _ = _alarmed(entry, Answer(np.empty(1), np.array([self._error(ticket.prediction, y)])))
+            entry, _ = _alarmed(entry, Answer(np.empty(1), np.array([self._error(ticket.ticket.prediction, y)])))
+        if finish is not None:
+            finish()
         self.entries[slot] = entry
         self._warned |= entry.model._warned
 
@@ -299,6 +292,22 @@ class Separate:
         return max(slots, default=-1) + 1
 
 
+def predicted(model: Learner, X: Any, spread: Spread) -> Answer:
+    """Predicts rows each as the next one, with an untrained model too."""
+    if model._core is None:
+        block = model._as_block(X, "Fleet")
+        if block.encoded:
+            found = np.array([model.predict_one(row) for row in encoding.each(model, block, 0, block.rows)])
+            quantiles = None if spread.quantiles is None else found[:, None] + unearned(spread.quantiles)
+            ends = np.full(len(found), np.inf)
+            return Answer(found, lower=-ends, upper=ends, quantiles=quantiles)
+        model = _at_its_start(model, block)
+    if not spread:
+        return Answer(model._predict_next(X))
+    out = model._predicted(X, "predict", spread, apart=False)
+    return Answer(out.predictions, lower=out.lower, upper=out.upper, quantiles=out.quantiles)
+
+
 def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
     """Each slot with its rows, in order."""
     order = np.argsort(slots, kind="stable")
@@ -331,17 +340,6 @@ def _alarmed(entry: KeyedModel, answer: Answer) -> tuple[KeyedModel, Answer]:
             last = before + int(np.count_nonzero(~np.isnan(errors[: raised[-1] + 1]))) - 1
             entry = replace(entry, raised=entry.raised + len(raised), last=last)
     return entry, answer
-
-
-@contextmanager
-def _named(rows: CallRows, slot: int) -> Iterator[None]:
-    """Adds the key to the errors of its model."""
-    try:
-        yield
-    except Exception as error:
-        count = "" if rows.one else "; it counts the rows of this key alone"
-        error.add_note(f"{rows.where}: raised by the model of the key {rows.key(slot)!r}{count}")
-        raise
 
 
 def _numbers(model: Learner, numbers: Array, names: list[Name] | None, where: str) -> RowBlock:

@@ -10,6 +10,7 @@ from driftline.base.alarm import Alarm
 from driftline.errors import ModelFileError
 from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.packed import Options
+from driftline.fleet.pooled import Pool
 from driftline.fleet.separate import KeyedModel
 from driftline.fleet.ticket import require_saved
 from driftline.storage import codec
@@ -31,6 +32,7 @@ def of(fleet: Fleet) -> dict[str, Any]:
         "names": names,
         "keys": fleet._keys.listed if fleet._options.named else None,
         "core": core,
+        "pool": None if fleet._pool is None else fleet._pool.state(),
     }
 
 
@@ -49,7 +51,9 @@ def take_over(fleet: Fleet, state: dict[str, Any]) -> None:
     core = state.get("core")
     fleet._set_up(fleet._options, packed="entries" not in (core or ()))
     reach = fleet._models.fill(state.get("names"), core)
-    n, named = fleet._options.n, fleet._options.named
+    n, named, pool = fleet._options.n, fleet._options.named, state.get("pool")
+    if fleet._pool is not None and pool is not None:
+        fleet._pool = Pool.restored(pool, fleet._pool.model)
     if named and reach > len(state["keys"]):
         raise ValueError("the state has models without a key")
     fleet._keys = Names(n, state["keys"]) if named else Numbers(n, reach)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
+from driftline._core import age_bands
 from driftline.base.levels import QUANTILES, Levels
 from driftline.base.ticket import Ticket
 from driftline.errors import ModelFileError
@@ -68,14 +72,79 @@ class FleetTicket:
         return f"FleetTicket(key={self.key!r}, prediction={self.prediction!r}, told={self.told})"
 
 
+class PooledTicket(FleetTicket):
+    """A ticket of a fleet whose keys learn from each other.
+
+    Attributes:
+        pool: the ticket of the shared model.
+        share: the ticket of the regression of the label on both models, on the scale of the errors.
+        strangers: the ticket of the regression for young keys.
+        age: the place of the first regression.
+        scales: the size of the errors to expect of the key and of all keys, and the level of all keys.
+        limits: the range of the labels.
+    """
+
+    __slots__ = ("age", "limits", "pool", "scales", "share", "strangers")
+
+    def __init__(
+        self, key: Key, ticket: Ticket, pool: Ticket, share: Ticket, strangers: Ticket, age: int,
+        scales: tuple[float, float, float], limits: tuple[float | None, float | None],
+    ) -> None:  # fmt: skip
+        super().__init__(key, ticket)
+        self.pool, self.share, self.strangers, self.age, self.scales, self.limits = (
+            pool,
+            share,
+            strangers,
+            age,
+            scales,
+            limits,
+        )
+
+    @property
+    def prediction(self) -> float:
+        """The prediction of the row."""
+        return self._ends(lambda ticket: [ticket.prediction], 1)[0]
+
+    def interval(self, level: float = 0.9) -> tuple[float, float]:
+        """Both ends of the interval from when the row was predicted; infinite if too few labels were known."""
+        lower, upper = self._ends(lambda ticket: ticket.interval(level))
+        return lower, upper
+
+    def quantiles(self, levels: Levels = QUANTILES) -> Array:
+        """Quantiles of the label, from when the row was predicted: (k,), infinite if too few labels were known."""
+        return np.array(self._ends(lambda ticket: ticket.quantiles(levels)))
+
+    def _ends(self, of: Callable[[Ticket], Any], parts: int = 2) -> list[float]:
+        """The first finite ends of the regressions, on their scales around the shared model, or those of this alone."""
+        found = np.asarray(of(self.pool), dtype=np.float64)
+        for part, scale in list(zip((self.share, self.strangers), self.scales, strict=False))[:parts]:
+            own = self.pool.prediction + scale * np.asarray(of(part), dtype=np.float64)
+            if np.isfinite(own).all():
+                found = own
+                break
+        ends: list[float] = (found if self.limits == (None, None) else np.clip(found, *self.limits)).tolist()
+        return ends
+
+    def __copy__(self) -> Self:
+        own, pool, share, strangers = map(copy.copy, (self.ticket, self.pool, self.share, self.strangers))
+        return type(self)(self.key, own, pool, share, strangers, self.age, self.scales, self.limits)
+
+
 def _fields_of(ticket: FleetTicket) -> dict[str, Any]:
-    return {"key": require_saved(ticket.key, "FleetTicket.to_bytes"), "ticket": ticket.ticket}
+    own = {"key": require_saved(ticket.key, "FleetTicket.to_bytes"), "ticket": ticket.ticket}
+    return own | {name: getattr(ticket, name) for name in PooledTicket.__slots__ if hasattr(ticket, name)}
 
 
-def _made(key: Any, ticket: Any) -> FleetTicket:
-    if type(key) not in (str, int) or not isinstance(ticket, Ticket):
+def _made(key: Any, ticket: Any, **pooled: Any) -> FleetTicket:
+    tickets = [ticket, *(pooled[name] for name in ("pool", "share", "strangers") if pooled)]
+    if type(key) not in (str, int) or not all(isinstance(part, Ticket) for part in tickets):
         raise ModelFileError("the ticket of a fleet is damaged")
-    return FleetTicket(key, ticket)
+    if not pooled:
+        return FleetTicket(key, ticket)
+    age, scales, limits = pooled["age"], tuple(pooled["scales"]), tuple(pooled["limits"])
+    if not (type(age) is int and 0 <= age < age_bands and len(scales) == 3 and len(limits) == 2):
+        raise ModelFileError("the ticket of a fleet is damaged")
+    return PooledTicket(key, ticket, pooled["pool"], pooled["share"], pooled["strangers"], age, scales, limits)
 
 
 def require_saved(key: Key, where: str) -> Key:
@@ -88,3 +157,4 @@ def require_saved(key: Key, where: str) -> Key:
 
 
 codec.register(FleetTicket, "fleet_ticket", _fields_of, _made)
+codec.register(PooledTicket, "pooled_ticket", _fields_of, _made)

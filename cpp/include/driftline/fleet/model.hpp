@@ -98,6 +98,7 @@ struct Journal {
 struct FleetOptions {
     bool intervals = false;
     double alarm_limit = 0; // 0: no alarms
+    bool undoable = false;  // every call can be undone, whether or not a row can be refused
 };
 
 template <class Model> class FleetModel {
@@ -259,11 +260,12 @@ template <class Model> class FleetModel {
         for (const Journal& journal : journals_)
             journal.put_back();
         accept();
-        return may_refuse(blank_worker_.state);
+        return keeps_journal();
     }
     std::uint64_t call() const { return call_; }
 
   private:
+    bool keeps_journal() const { return options_.undoable || may_refuse(blank_worker_.state); }
     static std::size_t bytes_for(Index n, Index size) {
         if (n > std::numeric_limits<Index>::max() / 2 / size)
             throw std::bad_alloc();
@@ -303,7 +305,7 @@ template <class Model> class FleetModel {
                           blank_.data(),
                           layout_,
                           call_,
-                          may_refuse(state) ? &Journal::keep : nullptr,
+                          keeps_journal() ? &Journal::keep : nullptr,
                           trackers_ ? trackers() : nullptr,
                           &blank_worker_.state.coverage,
                           options_.intervals};

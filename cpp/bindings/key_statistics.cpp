@@ -1,0 +1,73 @@
+// The statistics of keys, in arrays that Python keeps.
+#include "driftline/fleet/key_statistics.hpp"
+
+#include "batch.hpp"
+
+namespace driftline::bindings {
+
+namespace {
+
+using Slots = nb::ndarray<const Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutTable = nb::ndarray<double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using OutVector = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutSlots = nb::ndarray<Index, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+KeyStatistics* keys_in(OutTable keys, OutVector shared, Slots slots) {
+    require(keys.shape(1) == key_numbers && shared.shape(0) == shared_numbers);
+    for (std::size_t t = 0; t < slots.shape(0); ++t)
+        if (slots.data()[t] < 0 || slots.data()[t] >= static_cast<Index>(keys.shape(0)))
+            throw nb::index_error("a key is out of range");
+    return reinterpret_cast<KeyStatistics*>(keys.data());
+}
+
+void describe_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> y, OutTable features,
+                   OutSlots bands) {
+    KeyStatistics* const table = keys_in(keys, shared, slots);
+    auto& all = *reinterpret_cast<SharedStatistics*>(shared.data());
+    const std::size_t rows = slots.shape(0);
+    require(features.shape(0) == rows && features.shape(1) == described_numbers && bands.shape(0) == rows);
+    require(!y || y->shape(0) == rows);
+    for (std::size_t t = 0; t < rows; ++t) {
+        KeyStatistics& key = table[slots.data()[t]];
+        describe(key, all, features.data() + t * described_numbers);
+        bands.data()[t] = band_of(key);
+        if (y && std::isfinite(y->data()[t]))
+            learn(key, all, y->data()[t]);
+    }
+}
+
+void scale_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> of_pool, std::optional<Vector> of_own,
+                OutTable scales) {
+    KeyStatistics* const table = keys_in(keys, shared, slots);
+    auto& all = *reinterpret_cast<SharedStatistics*>(shared.data());
+    const std::size_t rows = slots.shape(0);
+    require(scales.shape(0) == rows && scales.shape(1) == scaled_numbers && of_pool.has_value() == of_own.has_value());
+    require(!of_pool || (of_pool->shape(0) == rows && of_own->shape(0) == rows));
+    for (std::size_t t = 0; t < rows; ++t) {
+        KeyStatistics& key = table[slots.data()[t]];
+        scale(key, all, scales.data() + t * scaled_numbers);
+        if (of_pool && std::isfinite(of_pool->data()[t]) && std::isfinite(of_own->data()[t]))
+            learn_errors(key, all, of_pool->data()[t], of_own->data()[t]);
+    }
+}
+
+} // namespace
+
+void bind_key_statistics(nb::module_& m) {
+    using nb::arg;
+    m.attr("key_numbers") = key_numbers;
+    m.attr("shared_numbers") = shared_numbers;
+    m.attr("described_numbers") = described_numbers;
+    m.attr("scaled_numbers") = scaled_numbers;
+    m.attr("age_bands") = static_cast<Index>(oldest_band + 1);
+    m.def("describe_keys", &describe_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("slots"), arg("y").none(),
+          arg("features").noconvert(), arg("bands").noconvert(),
+          "Writes the features of each row's key, the level of all keys and the age of the key, then learns its label, if "
+          "it is finite.");
+    m.def("scale_keys", &scale_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("slots"), arg("of_pool").none(),
+          arg("of_own").none(), arg("scales").noconvert(),
+          "Writes the sizes of errors and the edge of the own model for each row's key, then learns the errors of both "
+          "models.");
+}
+
+} // namespace driftline::bindings
