@@ -251,3 +251,33 @@ def test_a_state_of_a_run_without_keys_or_a_report_is_refused(capsys, tmp_path):
     assert (code, "was saved by a run with no --drop" in err) == (2, True)
     code, _, err = call(capsys, *given[:4], "-m", "rls", "--missing", "skip", "--state", state, "--resume")
     assert (code, "was saved by a run with --key meter, not no --key" in err) == (2, True)
+
+
+def test_keys_that_learn_from_each_other(capsys, tmp_path):
+    """The file's answers are those of a pooled fleet, and a stopped run goes on with its pool."""
+    frame, out, state = meters(), tmp_path / "p.csv", tmp_path / "m.drift"
+    pooled = [*arguments(tmp_path, frame, "-m", "rls", "--pooled", "--level", "0.8", "--out", out, "--state", state)]
+    found = outcome(capsys, *pooled)
+    fleet = dl.Fleet(dl.RLS(missing="skip"), pooled=True, named=True)
+    run = fleet.run(frame["meter"].tolist(), frame[["heat", "wind"]], frame["load"], level=0.8)
+    table = pd.read_csv(out)
+    np.testing.assert_allclose(table["prediction"], run.predictions, rtol=1e-12)
+    lower = np.where(np.isnan(run.lower), -np.inf, run.lower)
+    np.testing.assert_allclose(table["lower"].fillna(-np.inf), lower, rtol=1e-12)
+    assert found["keys"] == 6
+    loaded = dl.load(state)
+    assert loaded.pooled
+    assert loaded.pool_.n_seen_ == fleet.pool_.n_seen_
+    frame.iloc[:1000].to_csv(tmp_path / "a.csv", index=False)
+    call(capsys, *pooled)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    call(capsys, *pooled, "--resume")
+    assert pd.read_csv(out).equals(table)
+    new = frame.iloc[:1].assign(meter="new")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    call(capsys, "predict", state, tmp_path / "new.csv", "--out", tmp_path / "next.csv")
+    asked = dl.load(state).predict_one("new", {"heat": new["heat"][0], "wind": new["wind"][0]})
+    assert pd.read_csv(tmp_path / "next.csv")["prediction"][0] == pytest.approx(asked, rel=1e-12)
+    code, _, err = call(capsys, *pooled[:4], "--pooled")
+    assert code == 2
+    assert "--pooled needs --key" in err

@@ -70,6 +70,7 @@ def run(
     steps: options.Steps = None,
     known: options.Known = None,
     labels: options.Labels = None,
+    pooled: options.Pooled = False,
     out: options.Out = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report of the run, .html.")] = None,
     state: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the model and the run's state here.")] = None,
@@ -102,6 +103,7 @@ def run(
       driftline run sales.csv -t sales --quantiles 0.05,0.5,0.95 --out quantiles.csv
       driftline run orders.csv -t days --id order --labels delivered.csv --time when --state model.drift
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
+      driftline run sales.csv -t sales --key store --pooled --level 0.9 --state stores.drift
       driftline run visits.csv -t visits --low 0 --level 0.9
       driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
@@ -120,7 +122,7 @@ def run(
         raise typer.BadParameter("--from-start needs --resume: without it, every row is learned")
     check_distinct({"SOURCE": source, "--labels": labels, "--out": out, "--report": report, "--state": state})
     flags = {"--labels": labels, "--steps": steps, "--delay": delay, "--level": level, "--report": report}
-    flags["--quantiles"] = quantiles
+    flags |= {"--quantiles": quantiles, "--pooled": pooled}
     fields = combinations.checked(arguments.reading_of(reading), flags)
     ahead = combinations.known_ahead(known, steps, fields)
     level = FORECAST_LEVEL if steps is not None and level is None else level
@@ -130,6 +132,8 @@ def run(
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
     if wanted is not None:  # else as in the states of runs before there were any
         kept["quantiles"] = list(wanted)
+    if pooled:
+        kept["pooled"] = True
     learner = arguments.make_model(model, settings or [], arguments.words_in(fields.missing))
     learner = arguments.on_scale(learner, low, high, transform)
     request = running.Request(
@@ -142,6 +146,7 @@ def run(
         steps=steps,
         known=ahead,
         labels=labels,
+        pooled=pooled,
         out=out,
         report=report,
         state=state,

@@ -48,11 +48,13 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
     flags = {"--id": options.id, **flags}
     if options.id is not None:
         _refuse(flags, "--id", "--steps", "--delay", "--report")
+    if flags["--pooled"] and options.key is None:
+        raise typer.BadParameter("--pooled needs --key, the column of the keys that learn from each other")
     if options.key is not None:
         _refuse(flags, "--key", "--id", "--labels", "--steps", "--delay")
         options = replace(options, missing={"": SKIP, **options.missing})
     if options.task == CLASSIFY:
-        _refuse(flags, "--task classify", "--level", "--quantiles", "--steps", "--id", "--report")
+        _refuse(flags, "--task classify", "--pooled", "--level", "--quantiles", "--steps", "--id", "--report")
     if flags["--steps"] is not None and delay:
         raise typer.BadParameter(
             f"--delay cannot be combined with --steps: if labels come {delay} rows late, add {delay} to --steps"

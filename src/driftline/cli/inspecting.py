@@ -69,6 +69,7 @@ def _describe_fleet(model: Fleet) -> dict[str, Any]:
         "rows_learned": int(table["rows"].sum()),
         "rows_skipped": int(model.n_skipped_.sum()),
         "keys": len(model),
+        "pooled": model.pooled,
         "keys_with_alarms": {str(key): int(n) for key, n in zip(table["key"], table["alarms"], strict=True) if n > 0},
     }
 

@@ -65,7 +65,8 @@ class Keyed(Task):
     @property
     def title(self) -> str:
         """The kind of the models and their number."""
-        return f"{super().title} for each of {len(self.model):,} key{'' if len(self.model) == 1 else 's'}"
+        together = ", which learn from each other" if self.model.pooled else ""
+        return f"{super().title} for each of {len(self.model):,} key{'' if len(self.model) == 1 else 's'}{together}"
 
     def warnings(self) -> list[str]:
         """The fleet's warnings in this process."""

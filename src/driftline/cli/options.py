@@ -44,6 +44,10 @@ FleetKey = Annotated[
     typer.Option("--key", metavar="COLUMN", help="The column of the keys, for a Fleet saved from Python. Runs know theirs."),
 ]
 Key = Annotated[str | None, _columns("Learn a separate model for each value of this column, which is not a feature.")]
+Pooled = Annotated[
+    bool,
+    typer.Option("--pooled", help="With --key: keys learn from each other, so that a new one is predicted at once."),
+]
 Time = Annotated[
     str | None, _columns("The column of times. Times become calendar features; plain numbers only order the rows.")
 ]

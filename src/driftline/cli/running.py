@@ -57,6 +57,7 @@ class Request:
     steps: int | None = None  # how many rows ahead to forecast; None to predict each row
     known: tuple[str, ...] | None = None  # the columns known ahead; None for all
     labels: str | None = None  # a file of labels by id
+    pooled: bool = False  # keys learn from each other
     out: str | None = None
     report: Path | None = None
     state: Path | None = None
@@ -156,7 +157,8 @@ class FileRun:
         request, history = self.request, self.request.report is not None
         if kept is not None and history and kept.parts["keys"]["pieces"] is None:
             raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
-        fleet = Fleet(request.model, named=True, alarms=True, intervals=bool(request.spread)) if kept is None else kept.model
+        options: dict[str, Any] = {"intervals": bool(request.spread), "pooled": request.pooled}
+        fleet = Fleet(request.model, named=True, alarms=True, **options) if kept is None else kept.model
         return Keyed(fleet, request.options, request.spread, KeyLog(history))
 
     def _check_known(self) -> None:

@@ -368,6 +368,16 @@ class Fleet(Saved):
         return self._learner.clone()
 
     @property
+    def start(self) -> Learner | None:
+        """A copy of the model from which every key starts; None if keys start untrained."""
+        return copy.copy(self._start)
+
+    @property
+    def pooled(self) -> bool:
+        """Whether keys learn from each other."""
+        return self._pool is not None
+
+    @property
     def keys_(self) -> list[Key]:
         """The keys in the order of the models: 0, 1, …, or the named keys learned so far."""
         return self._keys.listed

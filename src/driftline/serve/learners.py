@@ -60,6 +60,10 @@ def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Learner | Fo
             raise Problem(422, f"{len(model)} rows of the file wait for their labels, which the service does not know")
         model = model.learner
     keyed = isinstance(model, Fleet)
+    if isinstance(model, Fleet) and (model.pooled or model.start is not None):
+        raise Problem(
+            422, "the service runs the models of a fleet apart: its keys may not learn from each other or have a start"
+        )
     base = model.learner if isinstance(model, (Fleet, Forecaster)) else model
     if not isinstance(base, Learner) or base._river_kind != "Regressor":
         raise Problem(422, f"the file holds a {type(base).__name__}; the service runs learners, forecasters and fleets")
