@@ -8,7 +8,8 @@ On files, the second table has the CRPS from 19 quantiles, of rows from 500 on: 
 of Auto, the same for all rows of a moment; of ridge regression with a normal error, its size that of the last 500 errors;
 and of LightGBM, a model for each quantile, refitted every 500 rows on at most the last 5,000, with and without earlier
 labels (and the features of the previous row) among its inputs, if it is installed (the environment of
-``benchmarks/requirements-lightgbm.txt``). Of each file, at most the first 5,000 rows count (``--rows``).
+``benchmarks/requirements-lightgbm.txt``). Of each file, at most the first 5,000 rows count (``--rows``). ``--half choosing``
+uses every second file, ``--half checking`` the others.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 import driftline as dl
 from benchmarks.bench_rivals.refitted import MANY, shifted
 from benchmarks.data import Array
-from benchmarks.intervals_by_group import files, read
+from benchmarks.intervals_by_group import HALVES, files, read
 from benchmarks.report import Cell, Table
 
 LEVELS = np.array([0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99])
@@ -130,11 +131,11 @@ def scores(X: Array, y: Array, lightgbm: bool) -> dict[str, float]:
     return {name: float(dl.evaluate.crps(each, DENSE, y[ERRORS:]).mean()) for name, each in found.items()}
 
 
-def table_of_files(folder: Path, rows: int, lightgbm: bool) -> Table:
+def table_of_files(folder: Path, half: str, rows: int, lightgbm: bool) -> Table:
     lines: list[tuple[Cell, ...]] = []
     ratios: list[list[float]] = []
     names: list[str] = []
-    for name in files(folder, "all"):
+    for name in files(folder, half):
         X, y = read(folder, name, rows)
         if len(y) < 3 * ERRORS:
             continue
@@ -156,11 +157,12 @@ def main() -> None:
         "data", type=Path, metavar="DIR", nargs="?", help="a folder of files, with an INDEX.md that lists them"
     )
     parser.add_argument("--rows", type=int, default=5_000, metavar="N", help="use at most the first N rows of each file")
+    parser.add_argument("--half", choices=list(HALVES), default="all", help="the files to use")
     options = parser.parse_args()
     if options.data is None:
         print(table_of_streams().text())
     else:
-        print(table_of_files(options.data, options.rows, find_spec("lightgbm") is not None).text())
+        print(table_of_files(options.data, options.half, options.rows, find_spec("lightgbm") is not None).text())
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ UNIT, ALL_KEPT = 1024, 4096  # integer units of a row's weight and of the share 
 BINS, FREE, WIDEST = 128, 2 / 5, 6  # the share of the free bins that is below the scores; a bin has at most 2^6 keys
 RUN, RUN_LEVEL = 8, LEVELS.index(0.9)  # this many misses in a row show that errors have changed
 FAR = 100  # scores this many times the run level's quantile are far above the recent ones
+CALM_ROWS, CALM_MISSES, CALM_SHARE = 32, 3, 0.6  # with this few misses of the run level in the last rows, debts count less
 PARTS, PRIOR = [0, 1 / 8, 1 / 2, 7 / 8], 2  # where the parts between two ends begin; rows that the prior counts as
 POSITIONS = [k + part for k in range(len(LEVELS) + 1) for part in PARTS]  # where the bins on one side begin
 
@@ -59,6 +60,7 @@ class Bounds:
         self.rows, self.zeros, self.bins, self.first, self.width = 0, 0, [0] * BINS, None, 1
         self.since = 0  # the row from which the memory grows, and the bins are read more often
         self.last = []  # the last scores, and whether each was above the bound of the run level
+        self.recent = []  # whether each of the last 32 scores was above that bound; a change counts as eight that were not
         self.base = [0.0] * len(LEVELS)
         self.log_factor = [0.0] * len(LEVELS)
         self.debt = [0.0] * len(LEVELS)
@@ -88,7 +90,14 @@ class Bounds:
         return [self.urgent_debt(k) for k in range(len(LEVELS))]
 
     def urgent_debt(self, k):
-        return float(np.float32(self.debt[k] * self.urgency()))
+        return float(np.float32(self.counted_debt(k)))
+
+    def counted_debt(self, k):
+        """The debt times the urgency. While few labels are missed, it lowers the share to no less than 0.6 of the usual one."""
+        debt, outside = self.debt[k] * self.urgency(), 1 - LEVELS[k]
+        if sum(self.recent) > CALM_MISSES:
+            return debt
+        return min(debt, usual_debt(LEVELS[k]) * math.cbrt((1 - CALM_SHARE) * outside))
 
     def shares(self):
         """The share of misses expected of intervals whose labels are late, by level."""
@@ -168,7 +177,7 @@ class Bounds:
             quantile = self.base[-1] * math.sqrt((1 - LEVELS[-1]) / share)
         else:
             quantile = float(np.interp(1 - share, LEVELS, self.base))
-        debt = self.debt[k] * self.urgency()
+        debt = self.counted_debt(k)
         growth = min(MOST_GROWTH, 2 / max(self.late, 1)) * math.copysign(max(0, abs(debt) - usual_debt(LEVELS[k]) / 2), debt)
         log_bound = min(math.log(quantile) + growth, math.log(self._most_bound()))
         return clamp(log_bound - math.log(self.base[k]), math.log(1e-6), math.log(1e12))
@@ -188,6 +197,7 @@ class Bounds:
         self._count(score)
         self.rows += 1
         self.last = [*self.last[1 - RUN :], (score, missed)]
+        self.recent = [*self.recent[1 - CALM_ROWS :], missed]
         if len(self.last) == RUN and all(missed for _, missed in self.last):
             self._act_on_run([score for score, _ in self.last])
         since = self.rows - self.since
@@ -207,6 +217,7 @@ class Bounds:
                 self._count(score)
             self.since = max(self.since, self.rows - 2 * RUN)
             self.last = []
+            self.recent = [*self.recent, *RUN * [False]][-CALM_ROWS:]
 
     def _count(self, score):
         if score == 0:

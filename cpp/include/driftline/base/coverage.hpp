@@ -35,14 +35,15 @@ inline constexpr std::uint32_t row_weight = 1024, all_kept = 4096, most_weight =
 static_assert(most_weight <= UINT32_MAX / all_kept, "fading must not overflow");
 inline constexpr double least_score = 1e-290, most_score = 1e280, least_factor = 1e-6, most_factor = 1e12;
 
-// Scores are taken in a few at a time, which is faster; the ring also keeps as many that were taken in last. Powers of two.
+// Up to eight scores wait and are taken in together, which is faster. The ring also keeps the last eight that were taken in.
+// Both sizes are powers of two.
 inline constexpr Index most_waiting = 8, ring_size = 2 * most_waiting;
 
-// So many misses of this level in a row happen once in 10^8 rows if errors are like the recent ones.
+// Eight misses of this level in a row happen once in 10^8 rows if errors are like the recent ones.
 inline constexpr Index run_level = 9;
 inline constexpr std::uint32_t long_run = (1u << most_waiting) - 1; // as bits
 static_assert(levels[run_level] == 0.9);
-// Scores this many times the quantile of the run level are far above the recent ones: a factor grows so much in 17 misses.
+// Scores 100 times the quantile of the run level are far above the recent ones: a factor needs 17 misses to grow that much.
 inline constexpr double far_above = 100;
 // Late labels, whose errors are alike, often have such runs. Their debts are forgiven only if that far below 0: they rarely
 // are, except after a quiet spell.
@@ -287,7 +288,7 @@ DRIFTLINE_ONCE inline void begin_anew(Coverage& c) {
     for (Index i = c.taken - rows; i < c.taken; ++i)
         count_score(c, score_at(c, i));
     c.since = c.taken - std::min(c.taken - c.since, 2 * rows);
-    c.misses = 0;
+    c.misses <<= most_waiting; // another run begins after this one
 }
 
 // Called when the last few scores were all misses.

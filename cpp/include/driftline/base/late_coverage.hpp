@@ -5,7 +5,9 @@
 // counts as its expected number of misses.
 //
 // Errors of late labels come in bursts, so a debt of a few misses says little, and widths that follow it are worse. What
-// matters is that the debt does not leave a band: the adjustment grows with its cube.
+// matters is that the debt does not leave a band: the adjustment grows with its cube. And once a burst is over, wide intervals
+// would repay its misses at the price of many rows whose errors are small: while the newest errors are calm, a debt counts
+// little.
 #pragma once
 
 #include "driftline/base/coverage.hpp"
@@ -18,18 +20,30 @@ namespace driftline {
 inline constexpr double most_usual_debt = 20, most_growth = 0.1, forgotten = 1 / 3000.0;
 inline constexpr double least_debt = -30, most_debt = 200, early_rows = 1000, most_urgency = 4;
 inline constexpr double most_batch = 10; // rows of larger batches repay less, and have a wider band
+// Errors are calm if no more than this many of the last 32 exceed the bound of the run level at that time. A debt then lowers
+// the share of misses to no less than this part of 1 - level.
+inline constexpr int calm_misses = 3;
+inline constexpr double calm_share = 0.6;
 inline constexpr Index least_batch = 4;  // fewer rows in succession may happen to be asked between two labels
+// The cube root of x in (0, 1], by Newton's method.
+inline constexpr double cube_root(double x) {
+    double root = 1;
+    for (int n = 0; n < 40; ++n)
+        root -= (root - x / (root * root)) / 3;
+    return root;
+}
 // Shares of labels outside the interval: that of each level, and the least and the most that a row may aim at. High levels
 // expect few misses, so a few more matter.
 struct LateShares {
     alignas(32) double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {},
-                       usual_debt[level_count] = {};
+                       usual_debt[level_count] = {}, calm_debt[level_count] = {}; // the last one counts at most while calm
     double per_share[level_count - 1] = {}; // 1 / (outside[k] - outside[k + 1])
     constexpr LateShares() {
         for (Index k = 0; k < level_count; ++k) {
             outside[k] = 1 - levels[k];
             least[k] = 0.3 * outside[k];
             usual_debt[k] = most_usual_debt * (outside[k] < 0.1 ? outside[k] / 0.1 : 1);
+            calm_debt[k] = usual_debt[k] * cube_root((1 - calm_share) * outside[k]);
             most[k] = 10 * outside[k] < (1 + outside[k]) / 2 ? 10 * outside[k] : (1 + outside[k]) / 2;
         }
         for (Index k = 0; k + 1 < level_count; ++k)
@@ -75,9 +89,12 @@ inline double urgency(const Coverage& c) {
     const double urgent = at_most(at_least(1, early_rows / at_least(1, static_cast<double>(c.noted))), most_urgency);
     return at_most(urgent, most_batch / static_cast<double>(rows_at_once(c)));
 }
-// The debts of the levels from k on, times their urgency, in the precision in which a basis keeps them.
+inline bool is_calm(const Coverage& c) { return std::popcount(c.misses) <= calm_misses; }
+// The debts of the levels from k on that the next row counts, times their urgency, in the precision in which a basis keeps
+// them.
 DRIFTLINE_INLINE Few<float> urgent_debts(const Coverage& c, Index k, double urgent) {
-    return narrowed<float>(urgent * load_doubles(c.debt + k));
+    const Doubles debt = urgent * load_doubles(c.debt + k);
+    return narrowed<float>(is_calm(c) ? smaller(debt, wide(shares.calm_debt + k)) : debt);
 }
 // The shares of misses with which the levels from k on would repay urgent debts.
 DRIFTLINE_INLINE Doubles shares_aimed_at(Index k, Few<float> urgent_debt, bool batches) {
@@ -159,11 +176,13 @@ inline double most_bound(const Coverage& c) {
 // Sets the bounds with which the next rows would repay the debts.
 inline void repay_debts(Coverage& c) {
     const double urgent = urgency(c), growth = at_most(most_growth, 2 / static_cast<double>(c.delay));
+    const bool calm = is_calm(c);
     alignas(32) double aimed[level_count];
     for (Index k = 0; k < level_count; k += lanes<double>)
         store(aimed + k, shares_aimed_at(k, urgent_debts(c, k, urgent), rows_at_once(c) > 1));
     for (Index k = 0; k < level_count; ++k) {
-        const double debt = urgent * c.debt[k], excess = debt - saturate(debt, shares.usual_debt[k] / 2);
+        const double debt = at_most(urgent * c.debt[k], calm ? shares.calm_debt[k] : HUGE_VAL),
+                     excess = debt - saturate(debt, shares.usual_debt[k] / 2);
         c.bound[k] = exceeded_by(c, aimed[k]);
         if (excess != 0)
             c.bound[k] *= std::exp(growth * excess);

@@ -12,8 +12,8 @@
 
 namespace driftline {
 
-// At first, labels are taken to lie on either side with the same probability, and as often between the ends as the levels
-// say; this counts as much as so many rows.
+// The prior: labels lie on either side with the same probability, and between the ends of two levels as often as the levels
+// say. It weighs as much as this number of rows.
 inline constexpr std::uint32_t prior_rows = 2;
 struct PriorPlaces : Places {
     constexpr PriorPlaces() {
@@ -48,7 +48,8 @@ inline double root_within_place(const IntervalBasis& basis, Index place, double 
     return std::fma(std::sqrt(start_of_place(basis, place + 1)) - start, share, start);
 }
 
-// Whether a quantile rests on enough labels to be finite: as many as an interval that leaves out as much on one side.
+// Whether there are enough labels for a finite quantile: those that an interval needs which leaves out the same share of
+// labels in total as the quantile does on its side.
 inline bool is_earned(const IntervalBasis& basis, double level) {
     const double outside = level < 0.5 ? level : 1 - level;
     return static_cast<double>(basis.labels) * outside >= (1 - outside) * (1 - 1e-9);
