@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from driftline.tables.inputs import Array, Name
 
 
@@ -30,6 +32,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.x)
+
+    @property
+    def row(self) -> Any:
+        """The row of a batch that has one."""
+        return self.x[0] if isinstance(self.x, np.ndarray) else self.x
 
     def __getitem__(self, rows: slice) -> Batch:
         y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))

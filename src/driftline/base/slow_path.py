@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
         outputs, learner = learner._outputs, learner.clone()
         learner._outputs = outputs
         learner._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, None)
-    learner._replay_block(Batch(_block(row), None, None, where), out)
+    learner._replay_block(Batch(row[None, :] if isinstance(row, np.ndarray) else row, None, None, where), out)
 
 
 def ask(learner: Learner, x: Any, delay: int | None) -> Ticket:
@@ -123,18 +124,19 @@ def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None
         x, updated, _ = encoding.enter(learner, ticket.x, where, grow=True)
         inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
-    if isinstance(checked, _Skipped):
-        _pass_over(learner, checked)
-        return
     if checked is None:
         return
+    batch, skipped = checked
+    if skipped:
+        _pass_over(learner, batch)
+        return
     core = learner._core
-    known = core is not None and (updated is None or learner._fits(checked.row))
-    if core is not None and known and _step(learner, checked.batch, partial(core.tell, inner)):
+    known = core is not None and (updated is None or learner._fits(batch.row))
+    if core is not None and known and _step(learner, batch, partial(core.tell, inner)):
         learner._columns = learner._columns if updated is None else updated
         return
     with learner._guard.undo(learner) as undo:
-        _learn_and_grow(learner, checked, updated, undo.before, copy.copy(inner))  # parts may be told before one refuses
+        _learn_and_grow(learner, batch, updated, undo.before, copy.copy(inner))  # parts may be told before one refuses
         stability.warn_of_memory(learner)
 
 
@@ -150,50 +152,39 @@ def _widened(learner: Learner, x: Any) -> Any:
 def tell_part(learner: Learner, ticket: Ticket, y: float, weight: float | None, where: str) -> None:
     """Like tell, for a learner nested in another, within the undo of the outer one."""
     checked = _checked_row(learner, _widened(learner, ticket.x), y, weight, where)
-    if isinstance(checked, _Skipped):
-        _keep_place(learner, checked)
-    elif checked is not None:
+    if checked is not None:
+        batch, skipped = checked
         assert learner._core is not None
-        if not _step(learner, checked.batch, partial(learner._core.tell, ticket)):
-            _tell_by_replay(learner, ticket, checked.batch)
+        if skipped:
+            _keep_place(learner, batch)
+        elif not _step(learner, batch, partial(learner._core.tell, ticket)):
+            _tell_by_replay(learner, ticket, batch)
     ticket.told = True
-
-
-class _CheckedRow(NamedTuple):
-    """A row to be learned, read and checked; ``batch`` is the row as a block of one, with its label and weight."""
-
-    row: Any
-    names: list[Name] | None
-    batch: Batch
-
-
-class _Skipped(NamedTuple):
-    """A row that is skipped, because a value is missing. It keeps its place if later rows look back on it."""
-
-    row: Any
-    label: Any
-    where: str
 
 
 def _checked_row(
     learner: Learner, x: Any, y: Any, sample_weight: float | None, where: str, number: int | None = None
-) -> _CheckedRow | _Skipped | None:
-    """Reads a row and its label; None if there is nothing to learn, because the weight is 0."""
+) -> tuple[Batch, bool] | None:
+    """Reads a row and its label; returns them, and whether they are skipped because a value is missing.
+
+    None if there is nothing to learn, because the weight is 0.
+    """
     label = replay.as_label(learner, y, where)
     weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = learner._read(x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
     learner._check_labels(np.atleast_1d(label)[None], where, number)
+    batch = Batch(row[None, :] if dense else row, np.array([label]), weight, where, number, names)
     whole = not dense or bool(np.all(np.abs(row) <= largest))
     if not whole or not np.all(np.abs(label) <= largest):
         if learner.missing == "skip" or (missing.by_column(learner.missing) and _is_left_out(learner, whole, label)):
-            return _Skipped(row, label, where)
+            return batch, True
         if dense:
             learner._door.refuse_bad(row, where, names)
         learner._door.refuse_bad_label(label, where, numbered(number, " in "))
     if weight is not None and weight[0] == 0:
         return None
-    return _CheckedRow(row, names, Batch(_block(row), np.array([label]), weight, where, number))
+    return batch, False
 
 
 def _is_left_out(learner: Learner, whole: bool, label: Any) -> bool:
@@ -201,21 +192,20 @@ def _is_left_out(learner: Learner, whole: bool, label: Any) -> bool:
     return not whole or (bool(np.isnan(label).any()) and missing.skips_labels(learner.missing))
 
 
-def _pass_over(learner: Learner, skipped: _Skipped) -> None:
-    """Skips a row, completely or not at all."""
+def _pass_over(learner: Learner, batch: Batch) -> None:
+    """Skips a row, completely or not at all. It keeps its place if later rows look back on it."""
     if learner._core is None or not learner._traits.looks_back:
         learner._skipped += 1
         return
     with learner._guard.undo(learner):
-        _keep_place(learner, skipped)
+        _keep_place(learner, batch)
 
 
-def _keep_place(learner: Learner, skipped: _Skipped) -> None:
+def _keep_place(learner: Learner, batch: Batch) -> None:
     """Skips a row, within an outer undo."""
     if learner._core is not None and learner._traits.looks_back:
-        row, label = skipped.row, np.array([skipped.label])
-        known = row[: learner.n_features_in_] if isinstance(row, np.ndarray) else row
-        learner._replay_block(Batch(_block(known), label, None, skipped.where), Outputs(replay.room(learner, 1)))
+        known = batch.x[:, : learner.n_features_in_] if isinstance(batch.x, np.ndarray) else batch.x
+        learner._replay_block(Batch(known, batch.y, None, batch.where), Outputs(replay.room(learner, 1)))
     learner._skipped += 1
 
 
@@ -227,19 +217,20 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
         where = f"{type(learner).__name__}.learn_one"
         entered = encoding.enter(learner, x, where, grow=True)
         checked = _checked_row(learner, entered.x, y, sample_weight, where)
-        if isinstance(checked, _Skipped):
-            _pass_over(learner, checked)
-            return
         if checked is None:
             return
+        batch, skipped = checked
+        if skipped:
+            _pass_over(learner, batch)
+            return
         core, updated = learner._core, entered.columns
-        known = core is not None and learner._fits(checked.row)
-        if core is not None and known and _step(learner, checked.batch, partial(core.learn, checked.row), status):
+        known = core is not None and learner._fits(batch.row)
+        if core is not None and known and _step(learner, batch, partial(core.learn, batch.row), status):
             learner._columns = learner._columns if updated is None else updated
             return
         with learner._guard.undo(learner) as undo:
-            ticket = None if core is None else _asked_first(learner, x, entered, checked, where)
-            _learn_and_grow(learner, checked, updated, undo.before, ticket)
+            ticket = None if core is None else _asked_first(learner, x, entered, batch)
+            _learn_and_grow(learner, batch, updated, undo.before, ticket)
             stability.warn_of_memory(learner)
 
 
@@ -285,11 +276,14 @@ def learn_within(learner: Learner, x: Any, y: Any, weight: float | None, where: 
     """Like learn, within an undo, for row ``number`` of a table. Records a reset in ``resets``."""
     entered = encoding.enter(learner, x, where, grow=True)
     checked = _checked_row(learner, entered.x, y, weight, where, number)
-    if isinstance(checked, _Skipped):
-        _keep_place(learner, checked)
-    elif checked is not None:
-        ticket = _asked_first(learner, x, entered, checked, where)
-        _learn_and_grow(learner, checked, entered.columns, learner.__getstate__(), ticket, resets)
+    if checked is None:
+        return
+    batch, skipped = checked
+    if skipped:
+        _keep_place(learner, batch)
+    else:
+        ticket = _asked_first(learner, x, entered, batch)
+        _learn_and_grow(learner, batch, entered.columns, learner.__getstate__(), ticket, resets)
 
 
 def learn_wider(learner: Learner, question: Array, names: list[Name], batch: Batch, out: Outputs, resets: Array) -> None:
@@ -307,36 +301,36 @@ def learn_wider(learner: Learner, question: Array, names: list[Name], batch: Bat
     asked = dict(zip(names, question.tolist(), strict=False))
     _predict(learner, asked, batch.where, out)
     ticket = _ticket(learner, asked, dict(zip(names, row.tolist(), strict=True)), asked, 0, batch.where)
-    _learn_and_grow(learner, _CheckedRow(row, names, batch), None, learner.__getstate__(), ticket, resets)
+    _learn_and_grow(learner, replace(batch, names=names), None, learner.__getstate__(), ticket, resets)
 
 
-def _asked_first(learner: Learner, x: Any, entered: Entered, checked: _CheckedRow, where: str) -> Ticket | None:
+def _asked_first(learner: Learner, x: Any, entered: Entered, batch: Batch) -> Ticket | None:
     """The ticket of a row with new features: its prediction comes before the model grows. None if there are none."""
-    if learner._core is None or not isinstance(entered.x, Mapping) or learner._fits(checked.row):
+    if learner._core is None or not isinstance(entered.x, Mapping) or learner._fits(batch.row):
         return None
-    return _ask(learner, x, entered, checked.row, checked.names, 0, where)
+    return _ask(learner, x, entered, batch.row, batch.names, 0, batch.where)
 
 
 def _learn_and_grow(
     learner: Learner,
-    checked: _CheckedRow,
+    batch: Batch,
     updated: Columns | None,
     before: dict[str, Any],
     ticket: Ticket | None,
     resets: Array | None = None,
 ) -> None:
     """Learns a row, with its ticket if it has one, growing the model first if needed; a skipped row changes nothing else."""
-    learner._set_outputs(checked.batch.y)
-    learner._meet(checked.row, checked.names)
+    learner._set_outputs(batch.y)
+    learner._meet(batch.row, batch.names)
     if ticket is None:
         out = Outputs(replay.room(learner, 1), resets=resets if resets is not None and learner._traits.can_reset else None)
-        skipped = learner._replay_block(checked.batch, out)
+        skipped = learner._replay_block(batch, out)
     else:
         learner._mark()
         assert learner._core is not None
         known = learner._sums().get("resets", 0)
-        done = _step(learner, checked.batch, partial(learner._core.tell, ticket))
-        skipped = 0 if done else _tell_by_replay(learner, ticket, checked.batch)
+        done = _step(learner, batch, partial(learner._core.tell, ticket))
+        skipped = 0 if done else _tell_by_replay(learner, ticket, batch)
         if resets is not None and learner._traits.can_reset:
             resets[0] = learner._sums().get("resets", 0) > known
     if skipped:
@@ -372,8 +366,3 @@ def _step(
             return False
         learner._serve(status, batch)
     return True
-
-
-def _block(row: Any) -> Any:
-    """A row as a block of one."""
-    return row[None, :] if isinstance(row, np.ndarray) else row
