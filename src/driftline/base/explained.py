@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline._core import Outputs, SparseRows
-from driftline.base import encoding, replay
+from driftline.base import encoding, reading, replay
 from driftline.base.batch import Batch
 from driftline.base.levels import as_level
 from driftline.tables.inputs import Array
@@ -95,7 +95,7 @@ def _innermost(learner: Learner, x: Any, reference: Any, where: str) -> tuple[Le
 
 def _features(learner: Learner, x: Any, where: str) -> tuple[Any, list[str]]:
     """A row as the core reads it, and the names of its features."""
-    row, _ = learner._read(encoding.enter(learner, x, where, grow=False).x, where, grow=False)
+    row, _ = reading.read(learner, encoding.enter(learner, x, where, grow=False).x, where, grow=False)
     if isinstance(row, SparseRows):
         known = learner._names
         return row, [str(known[j]) if known is not None else f"x{j}" for j in row.columns.tolist()]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from driftline import extensions
 from driftline._core import Limits, Outputs, SparseRows, Status
-from driftline.base import encoding, explained, params, replay, sklearn, slow_path, stability
+from driftline.base import encoding, explained, params, reading, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.door import LARGEST, Door
@@ -26,7 +25,7 @@ from driftline.base.traits import PLAIN, Traits
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
-from driftline.tables import inputs, missing, sparse
+from driftline.tables import inputs, missing
 from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block, is_block
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
@@ -277,63 +276,6 @@ class Learner(Model, Saved):
         if self._core is not None and not self._core.mark:
             self._core.mark = mark_of(self)
 
-    # Reading one row.
-
-    def _read(self, x: Any, where: str, *, grow: bool) -> tuple[Any, list[Name] | None]:
-        """A row as an array or a sparse row, and the names of its features, if any; of a sparse row only the new ones."""
-        traits = self._traits
-        if traits.reader is not None:
-            return traits.reader.row(x, where), None
-        if traits.takes_sparse and (row := sparse.read_row(x, where)) is not None:
-            self._check_width(row.width, where)
-            return row, None
-        if traits.takes_any_width and self._core is not None and isinstance(x, Mapping):
-            return self._read_by_places(x, where, grow)
-        if not grow and not self._leaves_out:
-            self._door.refuse_bad_items(x, where)
-        return self._door.read(x, where, grow=grow)
-
-    def _fits(self, row: Any) -> bool:
-        """Whether the core can take a row as it is, without growing."""
-        core = self._core
-        if core is None:
-            return False
-        return bool(row.width <= core.features if isinstance(row, SparseRows) else row.size == core.features)
-
-    def _read_by_places(self, x: Mapping[Name, Any], where: str, grow: bool) -> tuple[SparseRows, list[Name]]:
-        """A mapping as a sparse row, and its new names; the cost does not depend on the number of known names."""
-        self._door.known_names(where)
-        if self.missing == "raise":
-            self._door.refuse_bad_items(x, where)
-        items = inputs.as_items(x, where)
-        places, width = np.array(self._core.places(list(items)), dtype=np.int64), self._core.features
-        new = places < 0
-        names = [name for name, is_new in zip(items, new, strict=True) if is_new]
-        if grow:
-            places[new] = np.arange(width, width + len(names))
-            width += len(names)
-        values = np.fromiter(items.values(), dtype=np.float64, count=len(items))
-        order = np.argsort(places)[np.count_nonzero(places < 0) :]
-        return SparseRows(values[order], places[order], np.array([0, len(order)]), width), names
-
-    def _check_width(self, width: int, where: str) -> None:
-        """Raises ValueError if sparse rows have the wrong number of features."""
-        if not self._traits.takes_any_width:
-            self._door.require_width(width, where)
-        elif self._names is not None and width > len(self._names):
-            raise ValueError(f"{where}: x has {width} features, but the model knows the names of {len(self._names)}")
-
-    def _kept_row(self, x: Any, row: Any, names: list[Name] | None) -> Any:
-        """Converts a row to a form that cores can read and a ticket can keep."""
-        if (reader := self._traits.reader) is not None:
-            return reader.unhashed(x)
-        if isinstance(x, Mapping):
-            return inputs.as_items(x, "")
-        if isinstance(row, SparseRows):
-            columns = row.columns.copy()
-            return SparseRows(row.values.copy(), columns, np.array([0, len(columns)], dtype=columns.dtype), row.width)
-        return row if names is None else dict(zip(names, row.tolist(), strict=True))
-
     # Many rows at once.
 
     def run(
@@ -377,7 +319,7 @@ class Learner(Model, Saved):
             run = EncodedRun(self, block, labels, weight, where, options).run()
         else:
             if fresh:
-                self._meet(self._first_learned(block, labels, weight), block.names)
+                self._meet(replay.first_learned(self, block, labels, weight), block.names)
             before = self._widen(block.columns)
             run = replay.replay(self, block, labels, weight, where, options)
         if fresh and self.n_seen_ == 0:
@@ -403,7 +345,7 @@ class Learner(Model, Saved):
     def _check_block(self, block: RowBlock, where: str) -> None:
         """Raises ValueError unless a block has the learner's features, in their order."""
         if block.is_sparse and self._traits.takes_any_width:
-            self._check_width(block.columns, where)
+            reading.check_width(self, block.columns, where)
         elif self._core is not None and not block.encoded:  # whose columns have been checked
             self._door.check(block, where, warn=True)
 
@@ -534,20 +476,6 @@ class Learner(Model, Saved):
         """Notes how many labels a row has, before the core is made."""
         if self._core is None and labels is not None:
             self._outputs = labels.shape[1] if labels.ndim == 2 else None
-
-    def _first_learned(self, block: RowBlock, y: Array, weight: Array | None) -> Array:
-        """The first row of a block that will be learned: it has a label, a weight and all its values."""
-        if self._traits.takes_sparse:
-            return np.broadcast_to(0.0, block.columns)  # only its width matters, and it takes no memory
-        counts: Array = np.abs(y) <= self._largest
-        counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
-        if weight is not None:
-            counts &= weight > 0
-        for start, rows in block.blocks(1024):
-            found = counts[start : start + len(rows)] & np.all(np.abs(rows) <= self._largest, axis=1)
-            if found.any():
-                return np.asarray(rows[int(found.argmax())], dtype=np.float64)
-        return np.zeros(block.columns)
 
     def _meet(self, row: Any, names: list[Name] | None) -> None:
         """Makes the core, or grows it, so that ``row`` fits."""

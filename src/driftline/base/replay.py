@@ -115,6 +115,21 @@ def _outputs(learner: Learner, block: RowBlock, y: Array, options: RunOptions) -
     return out, errors, every
 
 
+def first_learned(learner: Learner, block: RowBlock, y: Array, weight: Array | None) -> Array:
+    """The first row of a block that will be learned: it has a label, a weight and all its values."""
+    if learner._traits.takes_sparse:
+        return np.broadcast_to(0.0, block.columns)  # only its width matters, and it takes no memory
+    counts: Array = np.abs(y) <= learner._largest
+    counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
+    if weight is not None:
+        counts &= weight > 0
+    for start, rows in block.blocks(1024):
+        found = counts[start : start + len(rows)] & np.all(np.abs(rows) <= learner._largest, axis=1)
+        if found.any():
+            return np.asarray(rows[int(found.argmax())], dtype=np.float64)
+    return np.zeros(block.columns)
+
+
 def predict_block(
     learner: Learner, block: RowBlock, where: str, spread: Spread = levels.NO_SPREAD, *, apart: bool = False
 ) -> Outputs:

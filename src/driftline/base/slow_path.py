@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from driftline._core import Outputs, Status
-from driftline.base import encoding, replay, stability
+from driftline.base import encoding, reading, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
 from driftline.base.encoding import Entered
@@ -31,7 +31,7 @@ def predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
 
 def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     """Like predict, for a row of numbers."""
-    row, _ = learner._read(x, where, grow=False)
+    row, _ = reading.read(learner, x, where, grow=False)
     if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where)
     if learner._core is None:
@@ -55,7 +55,7 @@ def ask(learner: Learner, x: Any, delay: int | None) -> Ticket:
             return tickets.of_columns(encoding.known_cells(learner, x, known), ticket)
     where = f"{type(learner).__name__}.ask"
     entered = encoding.enter(learner, x, where, grow=True)
-    row, names = learner._read(entered.x, where, grow=True)
+    row, names = reading.read(learner, entered.x, where, grow=True)
     if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where, names)
     ticket = _ask(learner, x, entered, row, names, delay, where)
@@ -66,7 +66,7 @@ def _ask(
     learner: Learner, x: Any, entered: Entered, row: Any, names: list[Name] | None, delay: int | None, where: str
 ) -> Ticket:
     """Makes a ticket for a row that has been read. It predicts what :func:`predict` does, and keeps the row to learn."""
-    kept = learner._kept_row(entered.x, row, names)
+    kept = reading.kept(learner, entered.x, row, names)
     dense, asked, question = isinstance(row, np.ndarray), learner, kept
     if learner._core is None:
         asked = learner.clone()
@@ -74,7 +74,7 @@ def _ask(
         if dense and not row.size and not learner.intercept:  # nothing to predict from yet: a stand-in
             row, names, question = np.zeros(1), None, np.zeros(1)
         asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
-    elif isinstance(kept, Mapping) and not learner._fits(row):
+    elif isinstance(kept, Mapping) and not reading.fits(learner, row):
         question = _question(learner, x, entered, where)
     return _ticket(asked, question, kept, entered.x if question is kept else question, delay, where)
 
@@ -131,7 +131,7 @@ def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None
         _pass_over(learner, batch)
         return
     core = learner._core
-    known = core is not None and (updated is None or learner._fits(batch.row))
+    known = core is not None and (updated is None or reading.fits(learner, batch.row))
     if core is not None and known and _step(learner, batch, partial(core.tell, inner)):
         learner._columns = learner._columns if updated is None else updated
         return
@@ -171,7 +171,7 @@ def _checked_row(
     """
     label = replay.as_label(learner, y, where)
     weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
-    row, names = learner._read(x, where, grow=True)
+    row, names = reading.read(learner, x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
     learner._check_labels(np.atleast_1d(label)[None], where, number)
     batch = Batch(row[None, :] if dense else row, np.array([label]), weight, where, number, names)
@@ -224,7 +224,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
             _pass_over(learner, batch)
             return
         core, updated = learner._core, entered.columns
-        known = core is not None and learner._fits(batch.row)
+        known = core is not None and reading.fits(learner, batch.row)
         if core is not None and known and _step(learner, batch, partial(core.learn, batch.row), status):
             learner._columns = learner._columns if updated is None else updated
             return
@@ -306,7 +306,7 @@ def learn_wider(learner: Learner, question: Array, names: list[Name], batch: Bat
 
 def _asked_first(learner: Learner, x: Any, entered: Entered, batch: Batch) -> Ticket | None:
     """The ticket of a row with new features: its prediction comes before the model grows. None if there are none."""
-    if learner._core is None or not isinstance(entered.x, Mapping) or learner._fits(batch.row):
+    if learner._core is None or not isinstance(entered.x, Mapping) or reading.fits(learner, batch.row):
         return None
     return _ask(learner, x, entered, batch.row, batch.names, 0, batch.where)
 

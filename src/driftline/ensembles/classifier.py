@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.base import encoding, params, sklearn
+from driftline.base import encoding, params, reading, sklearn
 from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
@@ -272,7 +272,7 @@ class Classifier(MetaLearner):
 
     def _score_one(self, x: Any, verb: str) -> tuple[Array, Array]:
         where = f"{type(self).__name__}.{verb}"
-        row, _ = self._read(encoding.enter(self, x, where, grow=False).x, where, grow=False)
+        row, _ = reading.read(self, encoding.enter(self, x, where, grow=False).x, where, grow=False)
         if not self._leaves_out:
             self._door.refuse_bad(row, where)
         model = self

@@ -85,11 +85,6 @@ def encode(owner: str, name: str, value: Any) -> Any:
     return _encode(owner, name, value, None)
 
 
-def encode_fields(owner: str, prefix: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Encodes several parameters, by name."""
-    return {name: value if type(value) in _JSON else encode(owner, prefix + name, value) for name, value in fields.items()}
-
-
 def encode_model(owner: str, model: Any) -> dict[str, Any]:
     """The class and the parameters of a registered model."""
     require_registered(model)
