@@ -112,6 +112,9 @@ def test_every_verb_works(service, kind):
         assert (client.reset("m")["rows"], client.model("n")["rows"]) == (0, 7)
         assert client.push("p", expected, level=0.7, quantiles=[0.5])["level"] == 0.7
         assert client.push("p", expected.to_bytes(), level=0.7, quantiles=[0.5])["quantiles"] == [0.5]
+        found = client.learn_rows("m", [{"id": "nobody", "y": 1.0}, {"x": {"a": 1.0}, "y": 1.0}], on_error="report")
+        assert (found["learned"], found["rows"][0]["error"]["status"], found["rows"][1]["result"]) == (1, 404, "learned")
+        assert "error" in client.predict_rows("m", [{"x": {"a": ""}}, {"x": {"a": 1.0}}], on_error="report")[0]
         assert client.alias("best", "p") == {"alias": "best", "model": "p"}
         assert client.predict("best", {"a": 3.0})["prediction"] == expected.predict_one({"a": 3.0})
         assert client.aliases() == {"best": "p"}

@@ -97,6 +97,8 @@ def one_request(rng):
         body = rng.choice(
             [{"rows": [one_row(rng) for _ in range(rng.randrange(12))]}, {"rows": rng.choice(VALUES)}, rng.choice(VALUES)]
         )
+    if isinstance(body, dict) and "rows" in body and rng.random() < 0.4:
+        body["on_error"] = rng.choice(["report", "report", "refuse", rng.choice(VALUES)])
     data = json.dumps(body).encode()
     if rng.random() < 0.2:
         at = rng.randrange(len(data) + 1)
@@ -107,7 +109,7 @@ def one_request(rng):
 
 def test_no_request_causes_a_server_error_and_no_refused_one_is_learned(tmp_path, caplog):
     rng = random.Random(SEED)
-    engine = Engine(SqliteStore(tmp_path / "s"), Limits(rows=10, features=50, body=20_000, models=30, keys=10))
+    engine = Engine(SqliteStore(tmp_path / "s"), Limits(rows=10, features=50, body=20_000, models=30, keys=10, early=3))
     engine.start()
     client = Client(Api(engine).app, engine)
     for name, config in {

@@ -30,11 +30,11 @@ class Direct:
     def put(self, name, **config):
         return self._do(self.engine.put, name, self.requests.read_model(json.dumps(config).encode()))
 
-    def predict(self, name, *rows, **row):
-        return self._rows("predict", self.engine.predict, name, rows, row)
+    def predict(self, name, *rows, report=False, **row):
+        return self._rows("predict", self.engine.predict, name, rows, row, report)
 
-    def learn(self, name, *rows, **row):
-        return self._rows("learn", self.engine.learn, name, rows, row)
+    def learn(self, name, *rows, report=False, **row):
+        return self._rows("learn", self.engine.learn, name, rows, row, report)
 
     def delete(self, name):
         return self._do(self.engine.delete, name)
@@ -54,9 +54,10 @@ class Direct:
     def close(self):
         self.engine.stop()
 
-    def _rows(self, kind, work, name, rows, row):
-        body = json.dumps({"rows": rows} if rows else row).encode()
-        return self._do(work, name, self.requests.read_rows(kind, body)[0], body)
+    def _rows(self, kind, work, name, rows, row, report):
+        body = json.dumps({"rows": rows, **({"on_error": "report"} if report else {})} if rows else row).encode()
+        sent = self.requests.read_rows(kind, body)
+        return self._do(work, name, sent.rows, sent.body, report)
 
     def _do(self, work, *arguments):
         return asyncio.run(self.engine.call(work, *arguments))

@@ -83,9 +83,9 @@ def copy(name: str, to: str, replace: bool) -> Call:
     return Call("POST", _path(name) + "/copy", _json({"to": to, "replace": replace}), repeatable=replace)
 
 
-def predict(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
+def predict(name: str, rows: Iterable[Row], *, batch: bool, on_error: str = "refuse") -> Call:
     """Predicts rows. With ids, the service stores the rows until their labels arrive; without, nothing changes."""
-    return Call("POST", _path(name) + "/predict", _body(rows, batch))
+    return Call("POST", _path(name) + "/predict", _body(rows, batch, on_error))
 
 
 def forecast(name: str, rows: Iterable[Row]) -> Call:
@@ -93,20 +93,20 @@ def forecast(name: str, rows: Iterable[Row]) -> Call:
     return Call("POST", _path(name) + "/forecast", _body(rows, True))
 
 
-def learn(name: str, rows: Iterable[Row], *, batch: bool) -> Call:
+def learn(name: str, rows: Iterable[Row], *, batch: bool, on_error: str = "refuse") -> Call:
     """Learns labels. With ids, the service learns each label once, however often it is sent; without, every time."""
     rows = list(rows)
     safe = all(row.get("id") is not None for row in rows)
-    return Call("POST", _path(name) + "/learn", _body(rows, batch), repeatable=safe)
+    return Call("POST", _path(name) + "/learn", _body(rows, batch, on_error), repeatable=safe)
 
 
 def _path(name: str, among: str = "models") -> str:
     return f"/v1/{among}/{quote(name, safe='')}"
 
 
-def _body(rows: Iterable[Row], batch: bool) -> bytes:
+def _body(rows: Iterable[Row], batch: bool, on_error: str = "refuse") -> bytes:
     plain = [_plain(row) for row in rows]
-    return _json({"rows": plain} if batch else plain[0])
+    return _json({"rows": plain, **({"on_error": on_error} if on_error != "refuse" else {})} if batch else plain[0])
 
 
 def _plain(row: Row) -> dict[str, Any]:

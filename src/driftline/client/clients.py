@@ -106,17 +106,24 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         """Predicts a row, with an interval. With an id, the row waits for its label."""
         return self._one(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
 
-    def predict_rows(self, name: str, rows: Iterable[Row]) -> Many:
-        """Predicts a batch: rows with ``x``, and optionally ``id`` and ``key``."""
-        return self._many(calls.predict(name, rows, batch=True), "rows")
+    def predict_rows(self, name: str, rows: Iterable[Row], *, on_error: str = "refuse") -> Many:
+        """Predicts a batch: rows with ``x``, and optionally ``id`` and ``key``.
+
+        A refused row refuses the batch; with ``on_error="report"``, it has an ``error`` in place of a prediction.
+        """
+        return self._many(calls.predict(name, rows, batch=True, on_error=on_error), "rows")
 
     def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> One:
         """Learns the label of a row that waits under an id, or of the row given: ``{"learned": 1, "known": 0}``."""
         return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
 
-    def learn_rows(self, name: str, rows: Iterable[Row]) -> One:
-        """Learns a batch completely or not at all: rows with ``y``, and optionally ``id``, ``x`` and ``key``."""
-        return self._one(calls.learn(name, rows, batch=True))
+    def learn_rows(self, name: str, rows: Iterable[Row], *, on_error: str = "refuse") -> One:
+        """Learns a batch completely or not at all: rows with ``y``, and optionally ``id``, ``x`` and ``key``.
+
+        With ``on_error="report"``, it learns the rows that it can, and ``rows`` of the answer has a ``result`` ("learned",
+        "known" or "early") or an ``error`` for each.
+        """
+        return self._one(calls.learn(name, rows, batch=True, on_error=on_error))
 
     def forecast(self, name: str, rows: Iterable[Row]) -> Many:
         """Forecasts the next rows, for a model with steps."""

@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 from starlette.datastructures import QueryParams
@@ -21,7 +21,7 @@ from driftline.serve.engine import Engine
 from driftline.serve.events import Events
 from driftline.serve.learners import of_file
 from driftline.serve.problems import Problem
-from driftline.serve.requests import NAME, Requests, Row
+from driftline.serve.requests import NAME, Requests, Sent
 from driftline.serve.tokens import Tokens
 from driftline.serve.unit import Answer
 
@@ -146,27 +146,31 @@ class Api:
     # Rows.
 
     async def _predict(self, call: HttpCall) -> HttpAnswer:
-        rows, batch, body = await self._rows("predict", call)
-        if self.tokens is not None and any(row.id is not None for row in rows):
+        sent = await self._rows("predict", call)
+        if self.tokens is not None and any(row.id is not None for row in sent.rows):
             self.tokens.require(call.header(b"authorization"), "write")  # rows that wait are changes
-        answers = await self.engine.call(self.engine.predict, call.name, rows, body)
-        return _answers(rows, answers, batch)
+        report = sent.refused is not None
+        return _answers(sent, await self.engine.call(self.engine.predict, call.name, sent.rows, sent.body, report))
 
     async def _learn(self, call: HttpCall) -> HttpAnswer:
-        rows, _, body = await self._rows("learn", call)
-        return _Json(await self.engine.call(self.engine.learn, call.name, rows, body))
+        sent = await self._rows("learn", call)
+        report = sent.refused is not None
+        found = await self.engine.call(self.engine.learn, call.name, sent.rows, sent.body, report)
+        if report:
+            words = [word if isinstance(word, Problem) else {"result": word} for word in found["rows"]]
+            found["rows"] = _by_row(sent, words)
+        return _Json(found)
 
     async def _forecast(self, call: HttpCall) -> HttpAnswer:
-        rows, _, _ = await self._rows("forecast", call)
+        sent = await self._rows("forecast", call)
         name = call.name
-        answers = await self.engine.call(lambda: self.engine.model(name).forecast(rows))
-        return _answers(rows, answers, True)
+        return _answers(sent, await self.engine.call(lambda: self.engine.model(name).forecast(sent.rows)))
 
-    async def _rows(self, kind: str, call: HttpCall) -> tuple[Sequence[Row], bool, bytes]:
+    async def _rows(self, kind: str, call: HttpCall) -> Sent:
         body = await self._body(call)
         if call.media_type == arrow.TYPE:
             body = arrow.as_json(body, self.engine.limits.rows)
-        return *self.requests.read_rows(kind, body), body
+        return self.requests.read_rows(kind, body)
 
     async def _body(self, call: HttpCall) -> bytes:
         if call.media_type not in ("application/json", arrow.TYPE):  # pages of other origins cannot send these
@@ -328,10 +332,23 @@ def _problem(problem: Problem) -> Response:
     return Response(text, problem.status, headers, "application/problem+json")
 
 
-def _answers(rows: Sequence[Row], answers: list[Answer], batch: bool) -> _Json:
-    found = []
-    for row, (prediction, lower, upper, quantiles) in zip(rows, answers, strict=True):
-        answer: dict[str, Any] = {} if row.id is None else {"id": row.id}
-        answer |= {"prediction": prediction, "lower": lower, "upper": upper}
-        found.append(answer if quantiles is None else {**answer, "quantiles": quantiles})
-    return _Json({"rows": found} if batch else found[0])
+def _answers(sent: Sent, answers: list[Answer | Problem]) -> _Json:
+    found = _by_row(sent, [answer if isinstance(answer, Problem) else _plain(answer) for answer in answers])
+    return _Json({"rows": found} if sent.batch else found[0])
+
+
+def _plain(answer: Answer) -> dict[str, Any]:
+    said: dict[str, Any] = {"prediction": answer.prediction, "lower": answer.lower, "upper": answer.upper}
+    return said if answer.quantiles is None else {**said, "quantiles": answer.quantiles}
+
+
+def _by_row(sent: Sent, outcomes: list[dict[str, Any] | Problem]) -> list[dict[str, Any]]:
+    """The outcomes of the rows, each with its id, and among them the problems of those that could not be read."""
+    refused, found = sent.refused or {}, []
+    rest = zip(sent.rows, outcomes, strict=True)
+    for index in range(len(outcomes) + len(refused)):
+        row, outcome = (None, refused[index]) if index in refused else next(rest)
+        if isinstance(outcome, Problem):
+            outcome = {"error": {**outcome.document(), "row": index}}
+        found.append(outcome if row is None or row.id is None else {"id": row.id, **outcome})
+    return found

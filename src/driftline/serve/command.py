@@ -31,6 +31,7 @@ def serve(
     ] = 10_000,
     timeout: Annotated[float, typer.Option(help="Seconds within which a client must send a body.", min=0.1)] = 30.0,
     waiting: Annotated[int, typer.Option(help="Number of rows per model that may wait for labels.", min=1)] = 100_000,
+    early: Annotated[int, typer.Option(help="Number of labels per model that may come before their rows.", min=0)] = 0,
 ) -> None:
     """Run models as an HTTP service. Acknowledged calls survive kill -9 and power loss.
 
@@ -52,7 +53,7 @@ def serve(
                 port,
                 tokens,
                 store,
-                Limits(remembered=remember, entries=entries, seconds=timeout, waiting=waiting),
+                Limits(remembered=remember, entries=entries, seconds=timeout, waiting=waiting, early=early),
             )
         except StoreError as error:
             typer.echo(f"driftline serve: {error}", err=True)

@@ -17,7 +17,7 @@ from driftline.errors import ModelFileError
 from driftline.serve.call_queue import CallQueue, QueuedCall, deliver, refuse
 from driftline.serve.learners import Config
 from driftline.serve.limits import Limits
-from driftline.serve.models import Model, Told
+from driftline.serve.models import EarlyLabel, Model, Refused, Told, collect
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
@@ -42,7 +42,7 @@ class Engine:
 
     def __init__(self, store: Store, limits: Limits) -> None:
         self.store, self.limits = store, limits
-        self.counts = {"commits": 0, "entries": 0, "learned": 0, "snapshots": 0, "refused_full": 0}
+        self.counts = dict.fromkeys(("commits", "entries", "learned", "snapshots", "refused_full", "early_dropped"), 0)
         self.full = False
         self._looked = 0.0
         self._queue = CallQueue(limits.queue)
@@ -87,6 +87,8 @@ class Engine:
                 raise StoreError(
                     f"the snapshot of model {snapshot.model}, key {snapshot.key!r} is damaged: {error}"
                 ) from error
+        for number, id, label in store.early():
+            self._numbered[number].early[id] = label
         for number, place, state in store.recent():
             self._numbered[number].scores.restore_slots(place, state)
         for model in self._numbered.values():
@@ -118,7 +120,7 @@ class Engine:
                 model.learn(rows, list(new), entry.number, entry.at)
             else:
                 given = dict(zip(new, map(Answer.of_plain, note["answers"]), strict=True))
-                for index, answer in model.wait(rows, list(new), note.get("gone", []), entry.number):
+                for index, answer in model.wait(rows, list(new), note.get("gone", []), entry.number)[0]:
                     if answer != given[index]:
                         different += 1
                         model.correct(rows[index].id or "", given[index])
@@ -226,6 +228,8 @@ class Engine:
             self._remove(known)
         self._add(made, snapshots)
         self._group.recent.append((made.number, self.last, recent))
+        for id, label in model.early.items():
+            self._set_early(made, id, label)
         return made.status()
 
     def _new_model(self, name: str, config: dict[str, Any]) -> Model:
@@ -251,42 +255,95 @@ class Engine:
         self._group.deleted.append(model.number)
         self._untidy = True
 
-    def predict(self, name: str, rows: Sequence[Row], body: bytes) -> list[Answer]:
-        """Predicts rows; those with an id then wait for their labels."""
+    def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> list[Answer | Problem]:
+        """Predicts rows; those with an id then wait for their labels. Refused rows have a problem if it is to report."""
         model = self.model(name)
-        new, answers = model.new_questions(rows, partial(self._remembered, model.number))
-        if new:
-            self._room()
-            gone, number = model.overdue(len(new)), self.last + 1
-            found = model.wait(rows, new, gone, number)
-            note: dict[str, Any] = {"answers": [answer.plain() for _, answer in found]}
-            note |= {"rows": new} if len(new) < len(rows) else {}
-            self._append(model, "predict", time.time(), body, {**note, "gone": gone} if gone else note)
-            for index, answer in found:
-                answers[index] = answer
+        refused: Refused = {} if report else None
+        new, answers = model.new_questions(rows, partial(self._remembered, model.number), refused)
         for index, row in enumerate(rows):
-            if answers[index] is None:
-                waiting = None if row.id is None else model.waiting(row.id)
-                answers[index] = model.ask(row, index) if waiting is None else waiting.answer
-        return [answer for answer in answers if answer is not None]
-
-    def learn(self, name: str, rows: Sequence[Row], body: bytes) -> dict[str, int]:
-        """Learns rows, all or none. Returns how many were new and how many were known already."""
-        model = self.model(name)
-        new = model.new_labels(rows, partial(self._remembered, model.number))
+            if row.id is None and not (refused and index in refused):
+                try:
+                    answers[index] = model.ask(row, index)
+                except Problem as problem:
+                    collect(refused, index, problem)
         if new:
             self._room()
+            found, gone = model.wait(rows, new, None, self.last + 1, refused)
+            if found:
+                note: dict[str, Any] = {"answers": [answer.plain() for _, answer in found]}
+                note |= {"rows": [index for index, _ in found]} if len(found) < len(rows) else {}
+                self._append(model, "predict", time.time(), body, {**note, "gone": gone} if gone else note)
+            for index, made in found:
+                answers[index] = made
+            self._learn_early(model, [rows[index].id or "" for index, _ in found])
+        problems, said = _problems(rows, new, refused), dict[str | None, Answer]()  # ids that come twice have one answer
+        outcomes: list[Answer | Problem] = []
+        for index, (row, answer) in enumerate(zip(rows, answers, strict=True)):
+            outcomes.append(problems[index] if index in problems else said[row.id] if answer is None else answer)
+            if answer is not None:
+                said[row.id] = answer
+        return outcomes
+
+    def learn(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> dict[str, Any]:
+        """Learns rows, all or none; or those that can be learned, with an outcome for each, if it is to report.
+
+        Returns how many were new, how many were known already, and how many wait for their rows, if any.
+        """
+        model = self.model(name)
+        refused: Refused = {} if report else None
+        new, early = model.new_labels(rows, partial(self._remembered, model.number), refused)
+        if new or early:
+            self._room()
+        tried = new
+        if new:
             at = time.time()
-            told = model.learn(rows, new, self.last + 1, at)
-            self._append(model, "learn", at, body, {"rows": new} if len(new) < len(rows) else {})
+            told = model.learn(rows, new, self.last + 1, at, refused)
+            new = [index for index in new if index not in refused] if refused else new
+            if new:
+                self._append(model, "learn", at, body, {"rows": new} if len(new) < len(rows) else {})
             for row in told:
                 model.labels += 1
                 self._fresh[model.number, row.id] = row
                 self._group.told.append((model.number, model.labels, row))
+                self._set_early(model, row.id, None)
             self.counts["learned"] += len(new)
             if model.labels // 1_000 > (model.labels - len(told)) // 1_000:
                 self._forgetting[model.number] = model.labels - self.limits.remembered
-        return {"learned": len(new), "known": len(rows) - len(new)}
+        for index in early:
+            self._set_early(model, rows[index].id or "", EarlyLabel(rows[index].key, rows[index].y or 0.0))
+        found = {"learned": len(new), "known": len(rows) - len(new) - len(early)}
+        if early:
+            found["early"] = len(early)
+        if not report:
+            return found
+        words = {**dict.fromkeys(new, "learned"), **dict.fromkeys(early, "early")}
+        problems = _problems(rows, tried, refused)
+        outcomes = [problems[index] if index in problems else words.get(index, "known") for index in range(len(rows))]
+        return {**found, "known": outcomes.count("known"), "rows": outcomes}
+
+    def _set_early(self, model: Model, id: str, label: EarlyLabel | None) -> None:
+        """Lets a label wait for its row, or removes it."""
+        if label is None and model.early.pop(id, None) is None:
+            return
+        if label is not None:
+            if len(model.early) >= self.limits.early:
+                self.counts["early_dropped"] += 1
+                self._set_early(model, next(iter(model.early)), None)
+            model.early[id] = label
+        self._group.early[model.number, id] = label
+
+    def _learn_early(self, model: Model, ids: list[str]) -> None:
+        """Learns the labels that came before these rows. One that cannot be learned is dropped, and its row waits."""
+        labels = [(id, label) for id in ids if (label := model.early.get(id)) is not None]
+        if labels:
+            rows = [Row(id, label.key, None, label.y) for id, label in labels]
+            body = json.dumps({"rows": [{"id": row.id, "y": row.y} | ({"key": row.key} if row.key else {}) for row in rows]})
+            outcomes = self.learn(model.name, rows, body.encode(), report=True)["rows"]
+            for row, outcome in zip(rows, outcomes, strict=True):
+                if isinstance(outcome, Problem):
+                    _log.warning("the label that came before its row was refused: %s", outcome.detail)
+                    self.counts["early_dropped"] += 1
+                    self._set_early(model, row.id or "", None)
 
     def _remembered(self, model: int, id: str) -> Told | None:
         return self._fresh.get((model, id)) or self.store.remembered(model, id)
@@ -441,3 +498,13 @@ class Engine:
     def _tidy(self) -> None:
         if self._untidy and not self.full:
             self._untidy = self.store.tidy()
+
+
+def _problems(rows: Sequence[Row], tried: Sequence[int], refused: Refused) -> dict[int, Problem]:
+    """The problems of rows; those that repeat one of the rows ``tried`` that the learner refused have the same."""
+    found = dict(refused or {})
+    firsts = {rows[index].id: index for index in tried if index in found}
+    for index, row in enumerate(rows if firsts else ()):
+        if row.id is not None and index not in found and row.id in firsts:
+            found[index] = found[firsts[row.id]]
+    return found

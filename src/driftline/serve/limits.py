@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driftline.base.rules import Checked, Count, Positive
+from driftline.base.rules import Checked, Count, Positive, Whole
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class Limits(Checked):
         keys: keys of a keyed model.
         steps: steps of a model that forecasts.
         waiting: rows of a model that wait for their labels. Beyond that, the oldest are dropped and counted.
+        early: labels of a model that may come before their rows. Beyond that, the oldest are dropped and counted.
         remembered: labels of a model whose ids are remembered, so that a repeated label is recognised.
         queue: calls that wait for the log; further ones are answered with 503.
         connections: open connections.
@@ -38,6 +39,7 @@ class Limits(Checked):
     keys: Count = 100_000
     steps: Count = 500
     waiting: Count = 100_000
+    early: Whole = 0
     remembered: Count = 1_000_000
     queue: Count = 10_000
     connections: Count = 10_000

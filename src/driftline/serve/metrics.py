@@ -17,10 +17,12 @@ _OF_ENGINE = {
     "learned": "Learned rows.",
     "snapshots": "Saved learners.",
     "refused_full": "Calls refused because the disk was full.",
+    "early_dropped": "Labels dropped because their rows did not come, or because the model refused them.",
 }
 _OF_MODELS = {
     "driftline_model_rows": ("counter", "rows", "Labels that a model has learned."),
     "driftline_model_waiting": ("gauge", "waiting", "Rows that wait for their labels."),
+    "driftline_model_early": ("gauge", "early", "Labels that wait for their rows."),
     "driftline_model_dropped": ("counter", "dropped", "Rows dropped because too many were waiting."),
     "driftline_alarms": ("counter", "alarms", "Labels at which the errors of a model became larger."),
     "driftline_unscored": ("counter", "unscored", "Labels left out of the scores: their error is unknown or too large."),

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,7 +44,15 @@ class Told:
     answer: Answer
 
 
+class EarlyLabel(NamedTuple):
+    """A label that waits for its row."""
+
+    key: str
+    y: float
+
+
 Remembered = Callable[[str], Told | None]
+Refused = dict[int, Problem] | None
 
 
 def _spread_of(config: dict[str, Any]) -> Spread:
@@ -71,6 +79,7 @@ class Model:
         self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
         self.scores = Scores()
         self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
+        self.early: dict[str, EarlyLabel] = {}  # by id, the oldest first
         self.labels = 0  # labels that came with an id
         self.learned = 0  # rows since the service started
         self.changed: set[str] = set()  # keys whose units changed since the last log entry
@@ -105,58 +114,85 @@ class Model:
 
     # What a call means: which of its rows have an effect.
 
-    def new_questions(self, rows: Sequence[Row], remembered: Remembered) -> tuple[list[int], list[Answer | None]]:
-        """The rows that will wait, and the answers to those that are known already; raises Problem 409 if they differ."""
+    def new_questions(
+        self, rows: Sequence[Row], remembered: Remembered, refused: Refused = None
+    ) -> tuple[list[int], list[Answer | None]]:
+        """The rows that will wait, and the answers to those that are known already; Problem 409 for those that differ.
+
+        Problems are collected in ``refused``, by the places of their rows, and raised if that is None.
+        """
         new, answers, batch = [], [], dict[str, Row]()
         for index, row in enumerate(rows):
-            self._check_key(row, index, needed=True)
             answer: Answer | None = None
-            if row.id is not None:
-                waiting = self.waiting(row.id)
-                told = None if waiting is not None else remembered(row.id)
-                first = batch.setdefault(row.id, row)
-                if waiting is not None:
-                    self._refuse_other(row, index, self.ids[row.id], waiting.digest)
-                    answer = waiting.answer
-                elif told is not None:
-                    self._refuse_other(row, index, told.key, told.digest)
-                    answer = told.answer
-                elif first is row:
-                    new.append(index)
-                else:
-                    self._refuse_other(row, index, first.key, first.digest())
+            try:
+                self._check_key(row, index, needed=True)
+                if row.id is not None:
+                    waiting = self.waiting(row.id)
+                    told = None if waiting is not None else remembered(row.id)
+                    first = batch.setdefault(row.id, row)
+                    if waiting is not None:
+                        self._refuse_other(row, index, self.ids[row.id], waiting.digest)
+                        answer = waiting.answer
+                    elif told is not None:
+                        self._refuse_other(row, index, told.key, told.digest)
+                        answer = told.answer
+                    elif first is row:
+                        new.append(index)
+                    else:
+                        self._refuse_other(row, index, first.key, first.digest())
+            except Problem as problem:
+                collect(refused, index, problem)
+                _forget(batch, row)
             answers.append(answer)
         return new, answers
 
-    def new_labels(self, rows: Sequence[Row], remembered: Remembered) -> list[int]:
-        """The rows to learn, without those that are known already; raises Problem 404 or 409 if an id does not fit."""
+    def new_labels(
+        self, rows: Sequence[Row], remembered: Remembered, refused: Refused = None
+    ) -> tuple[list[int], list[int]]:
+        """The rows to learn, and the labels that wait for their rows; the others are known already.
+
+        Problem 404 or 409 if an id does not fit; as :meth:`new_questions`.
+        """
         if isinstance(rows, BatchTable) and not self.config["keyed"]:
-            return list(range(len(rows)))
-        new, batch = [], dict[str, Row]()
+            return list(range(len(rows))), []
+        new, early, batch = list[int](), list[int](), dict[str, Row]()
         for index, row in enumerate(rows):
-            self._check_key(row, index, needed=row.x is not None)
-            if row.id is None:
-                new.append(index)
+            try:
+                self._check_key(row, index, needed=row.x is not None)
+                found = "new" if row.id is None else self._judged(row.id, row, index, batch, remembered)
+            except Problem as problem:
+                collect(refused, index, problem)
+                _forget(batch, row)
                 continue
-            waiting, first = self.waiting(row.id), batch.setdefault(row.id, row)
-            told = remembered(row.id) if waiting is None else None
-            if first is not row:
-                if (first.y, first.key or row.key, first.x or row.x) != (row.y, row.key or first.key, row.x or first.x):
-                    raise Problem(
-                        409, f"the id {row.id!r} appears twice in the batch, with different content", row=index, field="id"
-                    )
-            elif told is not None:
-                self._refuse_other(row, index, told.key, told.digest)
-                if row.y != told.y:
-                    raise Problem(409, f"the id {row.id!r} was already learned with another label", row=index, field="y")
-            elif waiting is not None:
-                self._refuse_other(row, index, self.ids[row.id], waiting.digest)
-                new.append(index)
-            elif row.x is None:
-                raise Problem(404, f"no row with the id {row.id!r} is waiting for its label", row=index, field="id")
-            else:
-                new.append(index)
-        return new
+            if found != "known":
+                (new if found == "new" else early).append(index)
+        return new, early
+
+    def _judged(self, id: str, row: Row, index: int, batch: dict[str, Row], remembered: Remembered) -> str:
+        """Whether a label with an id is new, early or known."""
+        waiting, first = self.waiting(id), batch.setdefault(id, row)
+        told = remembered(id) if waiting is None else None
+        if first is not row:
+            if (first.y, first.key or row.key, first.x or row.x) != (row.y, row.key or first.key, row.x or first.x):
+                words = f"the id {id!r} appears twice in the batch, with different content"
+                raise Problem(409, words, row=index, field="id")
+            return "known"
+        if told is not None:
+            self._refuse_other(row, index, told.key, told.digest)
+            if row.y != told.y:
+                raise Problem(409, f"the id {id!r} was already learned with another label", row=index, field="y")
+            return "known"
+        if waiting is not None:
+            self._refuse_other(row, index, self.ids[id], waiting.digest)
+            return "new"
+        before = self.early.get(id)
+        if before is not None and before.y != row.y:
+            raise Problem(409, f"another label of the id {id!r} already waits for its row", row=index, field="y")
+        if row.x is not None:
+            return "new"
+        if not self.limits.early:
+            raise Problem(404, f"no row with the id {id!r} is waiting for its label", row=index, field="id")
+        return "early" if before is None else "known"
 
     def waiting(self, id: str) -> WaitingRow | None:
         """The row that waits under an id."""
@@ -181,32 +217,40 @@ class Model:
         """Answers a row without an id."""
         return self._asked(self._unit(row.key, {}), row, index)[1]
 
-    def wait(self, rows: Sequence[Row], new: list[int], overdue: list[str], entry: int) -> list[tuple[int, Answer]]:
-        """Answers rows, all or none, which then wait for their labels. Drops the oldest rows if too many wait.
+    def wait(
+        self, rows: Sequence[Row], new: list[int], overdue: list[str] | None, entry: int, refused: Refused = None
+    ) -> tuple[list[tuple[int, Answer]], list[str]]:
+        """Answers rows, which then wait for their labels: all or none, or those that are not ``refused``.
 
-        Units that know the entry already, from a snapshot, are skipped.
+        If too many rows wait, the oldest are dropped: those that ``overdue`` names, in a replay. Returns the answers and the
+        ids of the dropped rows. Units that know the entry already, from a snapshot, are skipped.
         """
         made: dict[str, Unit] = {}
-        gone = [(id, self.units[self.ids[id]]) for id in overdue if id in self.ids]
-        gone = [(id, unit) for id, unit in gone if unit.place < entry]
-        found = []
+        found, left = [], []
         for index in new:
             row = rows[index]
-            unit = self._unit(row.key, made)
-            if unit.place < entry:
-                ticket, answer = self._asked(unit, row, index)
-                waiting = WaitingRow(ticket, row.digest(), answer, unit.past.predict(), (entry, index))
-                found.append((row.id or "", unit, waiting))
-        self._join(made)
-        for id, unit in gone:
-            del unit.waiting[id], self.ids[id]
-            unit.dropped += 1
-            self._touch(unit, entry)
+            try:
+                unit = self._unit(row.key, made)
+                if unit.place < entry:
+                    ticket, answer = self._asked(unit, row, index)
+                    waiting = WaitingRow(ticket, row.digest(), answer, unit.past.predict(), (entry, index))
+                    found.append((row.id or "", unit, waiting))
+            except Problem as problem:
+                collect(refused, index, problem)
+        self._join({unit.key: unit for _, unit, _ in found if unit.key in made})
+        if overdue is None:
+            overdue = list(islice(self.ids, max(len(self.ids) + len(found) - self.limits.waiting, 0)))
+        for id in overdue:
+            if id in self.ids and self.units[self.ids[id]].place < entry:
+                left.append(self.units[self.ids.pop(id)])
+                del left[-1].waiting[id]
+                left[-1].dropped += 1
         for id, unit, waiting in found:
             unit.waiting[id] = waiting
             self.ids[id] = unit.key
+        for unit in [*left, *(unit for _, unit, _ in found)]:
             self._touch(unit, entry)
-        return [(waiting.asked[1], waiting.answer) for _, _, waiting in found]
+        return [(waiting.asked[1], waiting.answer) for _, _, waiting in found], overdue
 
     def _touch(self, unit: Unit, entry: int) -> None:
         unit.place = entry
@@ -218,37 +262,44 @@ class Model:
         assert waiting is not None
         waiting.answer = answer
 
-    def overdue(self, coming: int) -> list[str]:
-        """The ids of the oldest waiting rows, which are dropped to make room for ``coming`` more."""
-        return list(islice(self.ids, max(len(self.ids) + coming - self.limits.waiting, 0)))
-
-    def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float) -> list[Told]:
-        """Learns rows in order, all or none; returns the records of those with ids.
+    def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float, refused: Refused = None) -> list[Told]:
+        """Learns rows in order, all or none, or those that are not ``refused``; returns the records of those with ids.
 
         Units that know the entry already, from a snapshot, are skipped.
         """
-        if isinstance(rows, BatchTable) and (told := self._learn_table(rows, entry, at)) is not None:
-            return told
+        if isinstance(rows, BatchTable) and len(new) == len(rows):
+            learned = self._learn_table(rows, entry, at)
+            if learned is not None:
+                return learned
         made: dict[str, Unit] = {}
         todo = []
         for index in new:
             row = rows[index]
             key = row.key or self.ids.get(row.id or "", "")
-            unit = self._unit(key, made) if key or not self.config["keyed"] else None
+            try:
+                unit = self._unit(key, made) if key or not self.config["keyed"] else None
+            except Problem as problem:
+                collect(refused, index, problem)
+                continue
             if unit is not None and unit.place < entry:  # a keyed row that no longer waits was learned before the snapshot
                 todo.append((index, row, unit))
         outcomes: dict[str, list[ScoredLabel]] = {}
         told = []
         with ExitStack() as stack:
-            for unit in {unit.key: unit for _, _, unit in todo}.values() if len(todo) > 1 else ():
+            whole = refused is None and len(todo) > 1  # a single row is all or nothing by itself
+            for unit in {unit.key: unit for _, _, unit in todo}.values() if whole else ():
                 stack.enter_context(Guard("Unit").undo(unit.learner))
             for index, row, unit in todo:
                 waiting = unit.waiting.get(row.id) if row.id is not None else None
-                outcome, digest = self._learned(unit, row, index, waiting)
+                try:
+                    outcome, digest = self._learned(unit, row, index, waiting)
+                except Problem as problem:
+                    collect(refused, index, problem)
+                    continue
                 outcomes.setdefault(unit.key, []).append(outcome)
                 if row.id is not None:
                     told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
-        self._join(made)
+        self._join({key: unit for key, unit in made.items() if key in outcomes})
         self._settle(told, outcomes, entry, at)
         return told
 
@@ -358,11 +409,13 @@ class Model:
             "last_alarm": None if alarmed is None else {"row": alarmed.last_alarm, "at": alarmed.last_alarm_at},
             "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
         }  # fmt: skip
-        return {**found, "keys": len(self.units)} if self.config["keyed"] and key is None else found
+        if key is not None:
+            return found
+        return found | {"early": len(self.early)} | ({"keys": len(self.units)} if self.config["keyed"] else {})
 
     def counters(self) -> dict[str, Any]:
         """The numbers that Prometheus reads."""
-        return self._counts(list(self.units.values())) | {"sums": self.scores.sums()}
+        return {**self._counts(list(self.units.values())), "early": len(self.early), "sums": self.scores.sums()}
 
     def _counts(self, units: list[Unit]) -> dict[str, int]:
         return {
@@ -388,6 +441,19 @@ class Model:
         if self.config["keyed"] and key is None:
             raise Problem(422, f"the model {self.name} is keyed: say which key, as in export?key=…", field="key")
         return self._known(key or "").learner.to_bytes()
+
+
+def collect(refused: Refused, index: int, problem: Problem) -> None:
+    """Collects the problem of a row, or raises it if problems are not collected."""
+    if refused is None:
+        raise problem
+    refused[index] = problem
+
+
+def _forget(batch: dict[str, Row], row: Row) -> None:
+    """Lets the next row of a batch with the id of a refused one stand for itself."""
+    if row.id is not None and batch.get(row.id) is row:
+        del batch[row.id]
 
 
 def _refused(unit: Unit, row: Row, index: int, error: Exception) -> Problem:

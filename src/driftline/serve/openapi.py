@@ -9,16 +9,6 @@ from driftline.serve.requests import NAME, Requests
 from driftline.serve.schema import Schema
 
 _NUMBER_OR_NULL = {"anyOf": [{"type": "number"}, {"type": "null"}]}
-_ANSWER: Schema = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"}, "prediction": _NUMBER_OR_NULL, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
-        "quantiles": {"type": "array", "items": _NUMBER_OR_NULL},
-    },
-    "required": ["prediction", "lower", "upper"],
-}  # fmt: skip
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-_LEARNED: Schema = {"type": "object", "properties": {"learned": _COUNT, "known": _COUNT}, "required": ["learned", "known"]}
 _PROBLEM: Schema = {
     "type": "object",
     "properties": {
@@ -26,6 +16,26 @@ _PROBLEM: Schema = {
         "detail": {"type": "string"}, "row": {"type": "integer"}, "field": {"type": "string"},
     },
     "required": ["type", "title", "status", "detail"],
+}  # fmt: skip
+_ANSWER: Schema = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"}, "error": _PROBLEM,
+        "prediction": _NUMBER_OR_NULL, "lower": _NUMBER_OR_NULL, "upper": _NUMBER_OR_NULL,
+        "quantiles": {"type": "array", "items": _NUMBER_OR_NULL},
+    },
+}  # fmt: skip
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_LEARNED: Schema = {
+    "type": "object",
+    "properties": {
+        "learned": _COUNT, "known": _COUNT, "early": _COUNT,
+        "rows": {"type": "array", "items": {
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "result": {"type": "string"}, "error": _PROBLEM},
+        }},
+    },
+    "required": ["learned", "known"],
 }  # fmt: skip
 _PROBLEMS = {
     "400": "The request is malformed.",
@@ -126,7 +136,7 @@ def _rows(row: Schema) -> Schema:
 
 
 def _single_or_batch(requests: Requests, name: str) -> Schema:
-    return {"oneOf": [_ref(name), requests.batch(_ref(name))]}
+    return {"oneOf": [_ref(name), requests.batch(_ref(name), report=True)]}
 
 
 def _json(schema: Schema) -> dict[str, Any]:

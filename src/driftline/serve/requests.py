@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from driftline._core import read_json_table
 from driftline.serve.limits import Limits
@@ -15,6 +16,10 @@ from driftline.serve.schema import Check, Schema, compile_schema, parse
 from driftline.tables.inputs import Array
 
 NAME = "^[A-Za-z0-9][A-Za-z0-9._-]*$"
+_ON_ERROR: Schema = {
+    "type": "string", "pattern": "^(refuse|report)$", "default": "refuse",
+    "description": "Whether one refused row refuses the batch, or the answer reports on each row.",
+}  # fmt: skip
 _TABLE = 8  # the fewest rows of a batch that are read as a table
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
@@ -73,6 +78,22 @@ def table_of(data: bytes) -> BatchTable | None:
     return BatchTable(names, X, y) if len(x) == X.shape[1] else None  # a name may appear twice
 
 
+class Sent(NamedTuple):
+    """The rows of a call.
+
+    Attributes:
+        rows: those that could be read.
+        batch: whether they came as a batch.
+        body: holds these rows, for the log.
+        refused: the other rows, by their places in the batch; None if one refused row refuses the call.
+    """
+
+    rows: Sequence[Row]
+    batch: bool
+    body: bytes
+    refused: dict[int, Problem] | None = None
+
+
 class Requests:
     """The definitions, within the limits of a service."""
 
@@ -124,13 +145,15 @@ class Requests:
         self._copy, self._reset, self._alias, self._options = map(
             compile_schema, (self.copy, self.reset, self.alias, _closed(options))
         )
+        self._on_error = compile_schema(_ON_ERROR)
         kinds = {"predict": self.question, "learn": self.label, "forecast": self.next_row}
         self._rows = {kind: compile_schema(schema) for kind, schema in kinds.items()}
         self._model = compile_schema(self.model)
 
-    def batch(self, row: Schema) -> Schema:
-        """The definition of a batch of rows."""
-        return _closed({"rows": {"type": "array", "items": row, "minItems": 1, "maxItems": self.limits.rows}}, "rows")
+    def batch(self, row: Schema, *, report: bool = False) -> Schema:
+        """The definition of a batch of rows, which may be refused one by one if it is to report."""
+        rows = {"rows": {"type": "array", "items": row, "minItems": 1, "maxItems": self.limits.rows}}
+        return _closed(rows | ({"on_error": _ON_ERROR} if report else {}), "rows")
 
     def read_model(self, data: bytes) -> dict[str, Any]:
         """A model's configuration, with the defaults filled in."""
@@ -165,33 +188,44 @@ class Requests:
         """Checks that the body is an empty object."""
         self._reset(parse(data), "")
 
-    def read_rows(self, kind: str, data: bytes) -> tuple[Sequence[Row], bool]:
-        """The rows of a call that predicts, learns or forecasts, and whether they came as a batch."""
+    def read_rows(self, kind: str, data: bytes) -> Sent:
+        """The rows of a call that predicts, learns or forecasts."""
         check = self._rows[kind]
         if kind == "learn" and (block := table_of(data)) is not None and len(block) <= self.limits.rows:
             _check_row(check, {"x": block[0].x, "y": block[0].y}, 0)  # the others have the same names
-            return block, True
+            return Sent(block, True, data)
         given = parse(data)
         if not isinstance(given, dict) or "rows" not in given:
             check(given, "")
-            rows = [row_of(given)]
+            row = row_of(given)
             if kind == "learn":
-                _require_content(rows, batch=False)
-            return rows, False
-        parts = given["rows"]
-        if len(given) > 1:
-            other = next(name for name in given if name != "rows")[:100]
+                _require_content(row)
+            return Sent([row], False, data)
+        parts, on_error = given["rows"], given.get("on_error", "refuse")
+        if len(given) > 1 + ("on_error" in given and kind != "forecast"):
+            other = next(name for name in given if name not in ("rows", "on_error"[: 9 * (kind != "forecast")]))[:100]
             raise Problem(422, f"{other} cannot be combined with rows: a batch has no other field", field=other)
+        self._on_error(on_error, "on_error")
         if not isinstance(parts, list) or not parts:
             raise Problem(422, "rows must be an array of at least one row", field="rows")
         if len(parts) > self.limits.rows:
             raise Problem(413, f"a batch has at most {self.limits.rows} rows, got {len(parts)}", field="rows")
+        refused: dict[int, Problem] | None = {} if on_error == "report" else None
+        rows, good = [], []
         for index, part in enumerate(parts):
-            _check_row(check, part, index)
-        rows = [row_of(part) for part in parts]
-        if kind == "learn":
-            _require_content(rows, batch=True)
-        return rows, True
+            try:
+                _check_row(check, part, index)
+                row = row_of(part)
+                if kind == "learn":
+                    _require_content(row, index)
+            except Problem as problem:
+                if refused is None:
+                    raise
+                refused[index] = problem
+            else:
+                rows.append(row)
+                good.append(part)
+        return Sent(rows, True, json.dumps({"rows": good}).encode() if refused else data, refused)
 
 
 def _number(text: str) -> float | str:
@@ -229,7 +263,6 @@ def rows_of(data: bytes) -> Sequence[Row]:
     return [row_of(part) for part in given.get("rows", [given])]
 
 
-def _require_content(rows: list[Row], *, batch: bool) -> None:
-    for index, row in enumerate(rows):
-        if row.id is None and row.x is None:
-            raise Problem(422, "a label needs an id or the features x", row=index if batch else None, field="x")
+def _require_content(row: Row, index: int | None = None) -> None:
+    if row.id is None and row.x is None:
+        raise Problem(422, "a label needs an id or the features x", row=index, field="x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import time
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import driftline
-from driftline.serve.models import Told
+from driftline.serve.models import EarlyLabel, Told
 from driftline.serve.problems import StoreError
 from driftline.serve.unit import Answer
 
@@ -30,6 +31,9 @@ CREATE TABLE IF NOT EXISTS snapshots (
   model INTEGER NOT NULL, key TEXT NOT NULL, place INTEGER NOT NULL, data BLOB NOT NULL, PRIMARY KEY (model, key)
 );
 CREATE TABLE IF NOT EXISTS aliases (alias TEXT PRIMARY KEY, model TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS early (
+  model INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, y REAL NOT NULL, at REAL NOT NULL, PRIMARY KEY (model, id)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS recent (model INTEGER PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS told (
   model INTEGER NOT NULL, id TEXT NOT NULL, label INTEGER NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL,
@@ -78,11 +82,12 @@ class Group:
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     aliases: dict[str, str | None] = field(default_factory=dict)  # the names of their models; None for those removed
+    early: dict[tuple[int, str], EarlyLabel | None] = field(default_factory=dict)  # by model and id; None once its row came
     snapshots: list[Snapshot] = field(default_factory=list)  # of created models that have learned elsewhere
     recent: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)  # as :meth:`Store.recent`, for the same
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.created or self.deleted or self.aliases)
+        return bool(self.entries or self.created or self.deleted or self.aliases or self.early)
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,11 @@ class Store(ABC):
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
             yield Snapshot(*row)
 
+    def early(self) -> Iterator[tuple[int, str, EarlyLabel]]:
+        """The labels that wait for their rows, the oldest first: the model, the id and the label."""
+        for model, id, key, y in self._stream("SELECT model, id, key, y FROM early ORDER BY at"):
+            yield model, id, EarlyLabel(key, y)
+
     def recent(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """The slots of the recent scores of models: the model, the last entry that they include, and their state."""
         for model, place, data in self._stream("SELECT model, place, data FROM recent"):
@@ -228,10 +238,17 @@ class Store(ABC):
                 cursor.execute("INSERT INTO models VALUES (?, ?, ?, ?)", (number, name, json.dumps(config), since))
                 cursor.execute("UPDATE meta SET value = ? WHERE name = 'number'", (str(number),))
             _write_contents(cursor, group.snapshots, group.recent)
+            cursor.executemany("DELETE FROM early WHERE model = ? AND id = ?", list(group.early))
+            now = time.time()
+            cursor.executemany(
+                "INSERT INTO early VALUES (?, ?, ?, ?, ?)",
+                [(*place, *label, now) for place, label in group.early.items() if label is not None],
+            )
             for number in group.deleted:
                 cursor.execute("DELETE FROM models WHERE number = ?", (number,))
                 cursor.execute("DELETE FROM snapshots WHERE model = ?", (number,))
                 cursor.execute("DELETE FROM recent WHERE model = ?", (number,))
+                cursor.execute("DELETE FROM early WHERE model = ?", (number,))
             for alias, of in group.aliases.items():
                 cursor.execute("DELETE FROM aliases WHERE alias = ?", (alias,))
                 if of is not None:
