@@ -23,6 +23,7 @@ from driftline.serve.api import Api
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
 from driftline.serve.sqlite import SqliteStore
+from driftline.serve.webhook import Webhook
 from tests import patience
 from tests.test_docs.pages import blocks
 from tests.test_serve.client import Client
@@ -163,7 +164,7 @@ def follow(reader, text):
 @pytest.fixture
 def metrics(tmp_path):
     """The metrics of a service with a trained model: names with their labels."""
-    engine = Engine(SqliteStore(tmp_path / "s"), Limits())
+    engine = Engine(SqliteStore(tmp_path / "s"), Limits(), Webhook("http://127.0.0.1:9", None))
     engine.start()
     client = Client(Api(engine).app, engine)
     client.put("/v1/models/m", json={"learner": "rls"})

@@ -6,8 +6,8 @@ import asyncio
 import json
 import logging
 import re
-from collections import Counter
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol
 
 from starlette.datastructures import QueryParams
@@ -16,6 +16,7 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from driftline.serve import arrow, metrics, openapi, page
+from driftline.serve.calls import Calls, identity
 from driftline.serve.deadlines import Bodies
 from driftline.serve.engine import Engine
 from driftline.serve.events import Events
@@ -50,13 +51,16 @@ class Api:
         engine: executes the calls.
         tokens: who may do what; None lets every caller do everything, but only under a loopback name.
         ending: tells whether the service is stopping.
+        logged: whether each call has a line in the log.
     """
 
-    def __init__(self, engine: Engine, tokens: Tokens | None = None, ending: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, engine: Engine, tokens: Tokens | None = None, ending: Callable[[], bool] = lambda: False, logged: bool = False
+    ) -> None:
         self.engine, self.tokens = engine, tokens
         self.requests = Requests(engine.limits)
         self.events = Events(engine, engine.limits.streams, ending)
-        self.statuses: Counter[int] = Counter()
+        self.calls = Calls(logged)
         self._bodies = Bodies(engine.limits.seconds)
         self._name = re.compile(NAME)
         self._contract = json.dumps(openapi.document(self.requests)).encode()
@@ -79,8 +83,8 @@ class Api:
             "/openapi.json": {"GET": (None, self._openapi)},
             "/": {"GET": (None, self._page)},
         }
-        routes = [Route(path, Resource(self, of_path)) for path, of_path in verbs.items()]
-        self.app = Router(routes, redirect_slashes=False, default=Resource(self, {}))
+        routes = [Route(path, Resource(self, of_path, path)) for path, of_path in verbs.items()]
+        self.app = Router(routes, redirect_slashes=False, default=Resource(self, {}, None))
 
     # Models.
 
@@ -194,10 +198,11 @@ class Api:
         models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
         gauges = {
             "event_streams": self.events.count, "log_entries": engine.log_length, "full": int(engine.full),
-            "resident_bytes": metrics.resident(),
+            "queue_calls": engine.waiting_calls, "resident_bytes": metrics.resident(),
         }  # fmt: skip
         openmetrics = "application/openmetrics-text" in (call.header(b"accept") or "")
-        text = metrics.text(metrics.families(engine.counts, models, self.statuses, gauges), openmetrics=openmetrics)
+        found = [*self.calls.families(), *metrics.families(engine.counters(), models, gauges)]
+        text = metrics.text(found, openmetrics=openmetrics)
         return Response(text, headers={"content-type": metrics.OPEN if openmetrics else metrics.PLAIN})
 
     async def _healthy(self, _: HttpCall) -> HttpAnswer:
@@ -222,12 +227,13 @@ class Api:
 class HttpCall:
     """The parts of a request that the service uses."""
 
-    __slots__ = ("_headers", "_receive", "_scope", "media_type")
+    __slots__ = ("_headers", "_receive", "_scope", "identity", "media_type")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._scope, self._receive = scope, receive
         self._headers = dict(scope["headers"])
         self.media_type = (self.header(b"content-type") or "").partition(";")[0].strip().lower()
+        self.identity = identity(self.header(b"x-request-id"), self.header(b"traceparent"))
 
     def header(self, name: bytes) -> str | None:
         """A header of the request."""
@@ -271,14 +277,15 @@ class Resource:
     Args:
         api: the interface that it belongs to.
         verbs: the handlers by method; empty if nothing is at the path.
+        route: the path, with names in braces; None if nothing is there.
     """
 
-    def __init__(self, api: Api, verbs: Verbs) -> None:
-        self._api, self.verbs = api, verbs
+    def __init__(self, api: Api, verbs: Verbs, route: str | None) -> None:
+        self._api, self.verbs, self._route = api, verbs, route
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves a request."""
-        call, api = HttpCall(scope, receive), self._api
+        call, api, began = HttpCall(scope, receive), self._api, time.perf_counter()
         try:
             if api.tokens is None:
                 _require_loopback(call.header(b"host") or "")
@@ -291,10 +298,19 @@ class Resource:
             if problem.status == 405:
                 answer.headers["allow"] = ", ".join(sorted({*self.verbs, *(["HEAD"] if "GET" in self.verbs else [])}))
         except Exception:
-            _log.exception("a call failed")
+            _log.exception("a call failed", extra={"more": call.identity})
             answer = _problem(Problem(500, "internal error"))
-        api.statuses[answer.status_code] += 1
-        await answer(scope, receive, send)
+        method, route = scope["method"], self._route if answer.status_code != 405 else None
+        seconds = time.perf_counter() - began
+        api.calls.add(method, route, scope["path"], answer.status_code, seconds, call.identity)
+        id = (b"x-request-id", call.identity["request_id"].encode())
+
+        async def send_with_id(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], id]
+            await send(message)
+
+        await answer(scope, receive, send_with_id)
 
     def _verb(self, method: str) -> tuple[str | None, Callable[[HttpCall], Awaitable[HttpAnswer]]]:
         found = self.verbs.get("GET" if method == "HEAD" else method)

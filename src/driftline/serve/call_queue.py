@@ -57,6 +57,11 @@ class CallQueue:
         self._queue.put(QueuedCall(loop, future, work, arguments))
         return await future
 
+    @property
+    def size(self) -> int:
+        """The number of calls that wait."""
+        return self._queue.qsize()
+
     def end(self) -> None:
         """Accepts no more calls."""
         self._queue.put(None)

@@ -31,6 +31,9 @@ def serve(
     ] = 10_000,
     timeout: Annotated[float, typer.Option(help="Seconds within which a client must send a body.", min=0.1)] = 30.0,
     waiting: Annotated[int, typer.Option(help="Number of rows per model that may wait for labels.", min=1)] = 100_000,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each call.")] = False,
+    webhook: Annotated[str | None, typer.Option(help="A URL to which alarms are posted.")] = None,
+    webhook_secret: Annotated[Path | None, typer.Option(help="A file with a secret that signs what is posted.")] = None,
     early: Annotated[int, typer.Option(help="Number of labels per model that may come before their rows.", min=0)] = 0,
 ) -> None:
     """Run models as an HTTP service. Acknowledged calls survive kill -9 and power loss.
@@ -44,17 +47,13 @@ def serve(
     from driftline.serve.limits import Limits
     from driftline.serve.problems import StoreError
     from driftline.serve.server import serve as run
+    from driftline.serve.webhook import Webhook
 
     with errors.reported("serve"):
         try:
-            run(
-                folder,
-                host,
-                port,
-                tokens,
-                store,
-                Limits(remembered=remember, entries=entries, seconds=timeout, waiting=waiting, early=early),
-            )
+            limits = Limits(remembered=remember, entries=entries, seconds=timeout, waiting=waiting, early=early)
+            alarms = None if webhook is None else Webhook(webhook, webhook_secret)
+            run(folder, host, port, tokens, store, limits, alarms, access_log)
         except StoreError as error:
             typer.echo(f"driftline serve: {error}", err=True)
             raise typer.Exit(errors.DATA) from error

@@ -22,6 +22,7 @@ from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
 from driftline.serve.unit import Answer, Unit
+from driftline.serve.webhook import Webhook
 
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds of saving allowed between two groups
@@ -38,10 +39,11 @@ class Engine:
     Args:
         store: holds the log.
         limits: the limits of the service.
+        webhook: where alarms are sent, if anywhere.
     """
 
-    def __init__(self, store: Store, limits: Limits) -> None:
-        self.store, self.limits = store, limits
+    def __init__(self, store: Store, limits: Limits, webhook: Webhook | None = None) -> None:
+        self.store, self.limits, self._webhook = store, limits, webhook
         self.counts = dict.fromkeys(("commits", "entries", "learned", "snapshots", "refused_full", "early_dropped"), 0)
         self.full = False
         self._looked = 0.0
@@ -73,6 +75,7 @@ class Engine:
         self._numbered: dict[int, Model] = {}
         self._dirty: dict[tuple[int, str], int] = {}  # changed units, and the first log entry after their snapshot
         self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
+        self._alarms: list[dict[str, Any]] = []  # of the group
         for number, name, config, since, labels in store.models():
             model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
             model.labels = labels
@@ -296,8 +299,9 @@ class Engine:
             self._room()
         tried = new
         if new:
-            at = time.time()
+            at, before = time.time(), model.learned
             told = model.learn(rows, new, self.last + 1, at, refused)
+            self._alarms += [{"model": model.name, **alarm} for learned, alarm in model.alarms if learned >= before]
             new = [index for index in new if index not in refused] if refused else new
             if new:
                 self._append(model, "learn", at, body, {"rows": new} if len(new) < len(rows) else {})
@@ -379,6 +383,17 @@ class Engine:
         """Finishes pending calls, saves what changed, and closes the store."""
         self._queue.end()
         self._thread.join()
+        if self._webhook is not None:
+            self._webhook.stop()
+
+    def counters(self) -> dict[str, int]:
+        """What happened since the service started, by name."""
+        return self.counts | (self._webhook.counts if self._webhook is not None else {})
+
+    @property
+    def waiting_calls(self) -> int:
+        """The number of calls that wait for the thread."""
+        return self._queue.size
 
     @property
     def log_length(self) -> int:
@@ -451,11 +466,15 @@ class Engine:
             self.store.commit(self._group)
             self.counts["commits"] += 1
             self.counts["entries"] += len(self._group.entries)
+            for alarm in self._alarms:
+                _log.warning("alarm", extra={"more": alarm})
+                if self._webhook is not None:
+                    self._webhook.send(alarm)
         except FullError as error:
             _log.error("the log cannot be written: %s; calls are refused until it can", error)
             self.full, self._probed = True, time.monotonic()
             self.recover()
-        self._group, self._fresh = Group(), {}
+        self._group, self._fresh, self._alarms = Group(), {}, []
 
     # Trimming the log.
 

@@ -17,6 +17,8 @@ _OF_ENGINE = {
     "learned": "Learned rows.",
     "snapshots": "Saved learners.",
     "refused_full": "Calls refused because the disk was full.",
+    "webhook_sent": "Alarms delivered to the webhook.",
+    "webhook_dropped": "Alarms that could not be delivered to the webhook.",
     "early_dropped": "Labels dropped because their rows did not come, or because the model refused them.",
 }
 _OF_MODELS = {
@@ -46,20 +48,17 @@ class Family(NamedTuple):
 
 
 def families(
-    counts: Mapping[str, int], models: Mapping[str, Mapping[str, Any]], calls: Mapping[int, int], gauges: Mapping[str, float]
+    counts: Mapping[str, int], models: Mapping[str, Mapping[str, Any]], gauges: Mapping[str, float]
 ) -> list[Family]:
     """The metrics of a service.
 
     Args:
         counts: what the engine counted.
         models: the counters of each model, by its name.
-        calls: the number of calls by the status of their answer.
         gauges: further numbers that go up and down.
     """
     found = [Family("driftline_build", "info", "Version.", [("_info", {"version": driftline.__version__}, 1)])]
     found += [Family(f"driftline_{name}", "counter", _OF_ENGINE[name], [("_total", {}, n)]) for name, n in counts.items()]
-    by_status = [("_total", {"status": str(status)}, count) for status, count in sorted(calls.items())]
-    found.append(Family("driftline_calls", "counter", "Calls by the status of their answer.", by_status))
     for name, (kind, part, about) in _OF_MODELS.items():
         suffix = "_total" if kind == "counter" else ""
         found.append(Family(name, kind, about, [(suffix, {"model": model}, own[part]) for model, own in models.items()]))

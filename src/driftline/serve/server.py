@@ -20,6 +20,7 @@ from driftline.serve.problems import StoreError
 from driftline.serve.sqlite import SqliteStore
 from driftline.serve.store import Store
 from driftline.serve.tokens import Tokens
+from driftline.serve.webhook import Webhook
 
 _log = logging.getLogger("driftline.serve")
 
@@ -60,7 +61,10 @@ def open_store(folder: Path, address: str | None) -> Store:
     return PostgresStore(address)
 
 
-def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | None, limits: Limits) -> None:
+def serve(
+    folder: Path, host: str, port: int, tokens: Path | None, store: str | None, limits: Limits,
+    webhook: Webhook | None = None, logged: bool = False,
+) -> None:  # fmt: skip
     """Serves until it is told to stop; raises StoreError if it cannot start."""
     try:
         import uvicorn
@@ -73,10 +77,10 @@ def serve(folder: Path, host: str, port: int, tokens: Path | None, store: str | 
         raise StoreError(f"--host {host} can be reached from other machines: --tokens FILE is needed, or a loopback address")
     _set_up_logs()
     known = None if tokens is None else Tokens(tokens)
-    engine = Engine(open_store(folder, store), limits)
+    engine = Engine(open_store(folder, store), limits, webhook)
     protocol: Any = partial(Protocol, body=max(limits.body, limits.file), heads=Deadlines(limits.seconds, Protocol.leave))
     ending: list[uvicorn.Server] = []
-    api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit)
+    api = Api(engine, known, lambda: bool(ending) and ending[0].should_exit, logged)
     config = uvicorn.Config(
         api.app, host=host, port=port, loop="auto", http=protocol, ws="none", lifespan="off", log_config=None,
         access_log=False, server_header=False, proxy_headers=False, limit_concurrency=limits.connections,
