@@ -184,6 +184,13 @@ def goals(name: str, found: dict[str, dict[str, list[float]]]) -> Iterator[tuple
         yield name, kind, *young, mine[-1] / best[-1], *(mine[place] / alone[place] for place in range(2, len(AGES)))
 
 
+def mean_of(values: Array) -> list[float]:
+    """The mean of each column without NaN; NaN if it has no number."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return list(np.where(known, values, 0.0).sum(axis=0) / known.sum(axis=0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path, metavar="DIR", help="a folder of files with an INDEX.md")
@@ -223,7 +230,7 @@ def main() -> None:
     print(Table("RMSE of pooled fleets, relative to the best other method and to the fleet by key", header, ratios).text())
     print()
     rows = [
-        (method, *np.nanmean(values, axis=0).tolist()) for method, values in covered.items() if np.isfinite(values).any()
+        (method, *mean_of(np.array(values))) for method, values in covered.items() if np.isfinite(values).any()
     ]
     print(Table("Mean coverage of finite 90 % intervals over the panels", ("method", *AGES), rows).text())
 

@@ -83,7 +83,7 @@ def predict(days, forgetting, pool):
 
 def scale_of(key, keys, p_errors, o_errors, mse):
     """The size of the errors to expect, and the edge of the own model."""
-    if not keys:
+    if len(keys) < 8:
         return np.nan, 0.0
     mine, squares = [place for place, which in enumerate(keys) if which == key], []
     for errors in (p_errors, o_errors):

@@ -27,7 +27,7 @@ inline constexpr Index key_numbers = sizeof(KeyStatistics) / sizeof(double);
 inline constexpr Index shared_numbers = sizeof(SharedStatistics) / sizeof(double);
 inline constexpr Index key_features = 5, described_numbers = key_features + 1, scaled_numbers = 3;
 inline constexpr int oldest_band = 10;
-inline constexpr double shared_memory = 1000, recent_rate = 0.2, error_rate = 0.05, doubt = 2;
+inline constexpr double shared_memory = 1000, recent_rate = 0.2, error_rate = 0.05, doubt = 2, least_errors = 8;
 
 // Keys with 0, 1, 2 to 3, 4 to 7, … labels are of one age.
 inline Index band_of(const KeyStatistics& key) {
@@ -57,17 +57,20 @@ inline void learn(KeyStatistics& key, SharedStatistics& all, double y) {
     key.last = y;
 }
 
+// NaN if the square is out of range: no scale.
 inline double root_of(double mean_square) {
-    return mean_square > 1e-300 && mean_square < 1e300 ? std::sqrt(mean_square) : 1;
+    return mean_square > 1e-300 && mean_square < 1e300 ? std::sqrt(mean_square) : NAN;
 }
 
 // The size of the errors to expect of a key, how much better its own model has been, from -1/2 to 1/2, and the size of the
-// errors of all keys. The sizes are NaN before the first error.
+// errors of all keys. The sizes are NaN until there are enough errors: a first one that is small by chance would make all
+// later ones look large.
 inline void scale(const KeyStatistics& key, const SharedStatistics& all, double* scales) {
     const double sum = key.pool_mse + key.own_mse, known = std::min(key.pool_mse, key.own_mse);
-    scales[0] = all.errors > 0 ? root_of((doubt * all.mse + key.errors * known) / (doubt + key.errors)) : NAN;
+    const bool enough = all.errors >= least_errors;
+    scales[0] = enough ? root_of((doubt * all.mse + key.errors * known) / (doubt + key.errors)) : NAN;
     scales[1] = sum > 0 && std::isfinite(sum) ? key.pool_mse / sum - 0.5 : 0;
-    scales[2] = all.errors > 0 ? root_of(all.mse) : NAN;
+    scales[2] = enough ? root_of(all.mse) : NAN;
 }
 
 inline void learn_errors(KeyStatistics& key, SharedStatistics& all, double of_pool, double of_own) {
