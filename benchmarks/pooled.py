@@ -229,9 +229,7 @@ def main() -> None:
     )
     print(Table("RMSE of pooled fleets, relative to the best other method and to the fleet by key", header, ratios).text())
     print()
-    rows = [
-        (method, *mean_of(np.array(values))) for method, values in covered.items() if np.isfinite(values).any()
-    ]
+    rows = [(method, *mean_of(np.array(values))) for method, values in covered.items() if np.isfinite(values).any()]
     print(Table("Mean coverage of finite 90 % intervals over the panels", ("method", *AGES), rows).text())
 
 

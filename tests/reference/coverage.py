@@ -93,7 +93,7 @@ class Bounds:
         return float(np.float32(self.counted_debt(k)))
 
     def counted_debt(self, k):
-        """The debt times the urgency. While few labels are missed, it lowers the share to no less than 0.6 of the usual one."""
+        """The debt times the urgency. While few labels are missed, it lowers the share to at least 0.6 of the usual one."""
         debt, outside = self.debt[k] * self.urgency(), 1 - LEVELS[k]
         if sum(self.recent) > CALM_MISSES:
             return debt

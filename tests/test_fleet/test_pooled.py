@@ -277,3 +277,26 @@ def test_what_a_pool_cannot_be():
         fleet.learn_one(str(fleet), [1.0], 1.0)
     with pytest.raises(ValueError, match="different learner"):
         dl.Fleet.merge(fleets)
+
+
+def test_a_common_shock_is_not_an_alarm_of_every_key():
+    rng = np.random.default_rng(2)
+    keys = np.concatenate([rng.permutation(100) for _ in range(160)])
+    X, later = rng.standard_normal((16000, 2)), np.arange(16000) > 8000
+    y = X @ [1.0, -1.0] + 3 * rng.standard_normal(100)[keys] + 0.5 * rng.standard_normal(16000)
+    shock, single = y + 5 * later, y + np.where(later & (keys == 7), 3 * X[:, 0] + 3, 0.0)
+    learner = dl.RLS(forgetting=0.999)
+    fleet, halves = dl.Fleet(learner, pooled=True, alarms=True), dl.Fleet(learner, pooled=True, alarms=True)
+    alarms = fleet.run(keys, X, single).alarms
+    assert set(keys[alarms].tolist()) == {7}
+    table = fleet.summary()
+    assert np.flatnonzero(table["alarms"]).tolist() == [7]
+    assert table["last_alarm"][7] == np.count_nonzero(keys[: alarms[-1]] == 7)
+    found = [halves.run(keys[:9000], X[:9000], single[:9000]).alarms]
+    halves = dl.from_bytes(dl.Fleet.merge(halves.split(3)).to_bytes())
+    found.append(9000 + halves.run(keys[9000:], X[9000:], single[9000:]).alarms)
+    assert np.array_equal(np.concatenate(found), alarms)
+    assert len(np.unique(keys[dl.Fleet(learner, pooled=True, alarms=True).run(keys, X, shock).alarms])) < 20
+    assert len(np.unique(keys[dl.Fleet(learner, alarms=True).run(keys, X, shock).alarms])) == 100
+    fleet.drop([7])
+    assert fleet.summary()["alarms"].sum() == 0

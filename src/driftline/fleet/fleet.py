@@ -131,8 +131,10 @@ class Fleet(Saved):
     def _set_up(self, options: Options, *, packed: bool = True) -> None:
         """Makes a fleet without models."""
         packed = packed and has_fixed_size(self._learner) and (self._start is None or self._start._columns is None)
-        self._models: Packed | Separate = (Packed if packed else Separate)(self._learner, options, self._start)
-        self._pool = Pool(options.pooled.clone()) if isinstance(options.pooled, Learner) else None
+        own, self._pool = options, None
+        if isinstance(options.pooled, Learner):  # whose alarms watch the answers of the fleet
+            own, self._pool = replace(options, alarms=False), Pool(options.pooled.clone(), options.alarms)
+        self._models: Packed | Separate = (Packed if packed else Separate)(self._learner, own, self._start)
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Outputs
+from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.levels import arrays_of
 from driftline.base.ticket import mark_of
@@ -27,7 +28,7 @@ from driftline.errors import ModelFileError
 from driftline.features import Standardize
 from driftline.fleet.call import Answer, CallRows
 from driftline.fleet.core import has_fixed_size
-from driftline.fleet.separate import predicted
+from driftline.fleet.separate import ALARM_BYTES, groups, predicted, watch
 from driftline.fleet.ticket import PooledTicket
 from driftline.linear.rls import RLS
 from driftline.tables import kinds
@@ -36,7 +37,7 @@ from driftline.tables.cells import Given
 from driftline.tables.inputs import Array, Name, named
 
 FEATURES = ("key level", "key last", "key recent", "keys common", "key known")
-LOSS, JUDGED, INSIDE = range(_core.key_numbers - 3, _core.key_numbers)
+LOSS, JUDGED, INSIDE, ALARMS, LAST_ALARM = range(_core.key_numbers - 5, _core.key_numbers)
 ERRORS = 4  # the column that counts the errors of a key
 LEVEL = len(FEATURES)  # the number behind the features: the level of all keys
 YOUNG = 3  # the last age of keys that are strangers, with up to seven labels
@@ -66,12 +67,14 @@ class Pool:
         keys: a row of numbers for each slot; see ``fleet/key_statistics.hpp``.
         shared: the same numbers over all keys.
         shares: a regression for each age of a key.
+        alarms: the alarm of each slot, which watches the errors of the fleet's answers; None if they are not kept.
         strangers: how far the labels of young keys are from the level of all keys. Its intervals stand in for those of an
             age that has too few labels.
     """
 
-    def __init__(self, model: Learner) -> None:
+    def __init__(self, model: Learner, alarms: bool) -> None:
         self.model = model
+        self.alarms: dict[int, Alarm] | None = {} if alarms else None
         self.keys = np.zeros((0, _core.key_numbers))
         self.shared = np.zeros(_core.shared_numbers)
         self.shares = [_SHARES.clone() for _ in range(_core.age_bands)]
@@ -105,8 +108,9 @@ class Pool:
                 inside = judged & (answer.lower <= y) & (y <= answer.upper)
                 np.add.at(self.keys[:, JUDGED], rows.slots[judged], 1)
                 np.add.at(self.keys[:, INSIDE], rows.slots[inside], 1)
+            alarms = self._watched(rows.slots, np.where(known, errors, np.nan))
         return replace(
-            answer, errors=errors, resets=own.resets, alarms=own.alarms, skipped=own.skipped,
+            answer, errors=errors, resets=own.resets, alarms=alarms, skipped=own.skipped,
             quantile_levels=rows.spread.quantiles,
         )  # fmt: skip
 
@@ -119,6 +123,21 @@ class Pool:
         out = self._shared(rows, pool.predictions, o, ages, scales, None)
         out_of_strangers = self._strange(rows, out, ages, None)
         return self._answer(pool, [(scales[:, 0], out), (scales[:, 2], out_of_strangers)])
+
+    def _watched(self, slots: Array, errors: Array) -> Array | None:
+        """Marks the rows that raise the alarm of their key."""
+        if self.alarms is None:
+            return None
+        marks, alarms = np.zeros(len(slots), dtype=np.uint8), {}
+        for slot, mine in groups(slots):
+            alarms[slot] = copy.copy(self.alarms[slot]) if slot in self.alarms else Alarm()
+            raised, last = watch(alarms[slot], errors[mine])
+            marks[mine[raised]] = 1
+            if len(raised):
+                self.keys[slot, ALARMS] += len(raised)
+                self.keys[slot, LAST_ALARM] = last + 1
+        self.alarms |= alarms
+        return marks
 
     def _described(self, slots: Array, y: Array | None) -> tuple[Array, Array]:
         """The features of each row's key, with the level of all keys, and its age; learns the labels that are known."""
@@ -242,6 +261,7 @@ class Pool:
         self._scaled(np.array([slot]), np.array([label - p]), np.array([label - own]))
         if np.isfinite(label - prediction):
             self.keys[slot, LOSS] += (label - prediction) ** 2
+            self._watched(np.array([slot]), np.array([label - prediction]))
         scale, of_all, level = ticket.scales
         with np.errstate(over="ignore"):
             target, strange = np.array([label - p, label - level]) / (scale, of_all)
@@ -263,6 +283,9 @@ class Pool:
         table[:, 0] = np.where(keys[:, ERRORS] > 0, keys[:, ERRORS], table[:, 0])
         table[:, 1], table[:, 2], table[:, 3] = keys[:, LOSS], keys[:, JUDGED], keys[:, INSIDE]
         table[:, 6] += keys.itemsize * _core.key_numbers
+        if self.alarms is not None:
+            table[:, 4], table[:, 5] = keys[:, ALARMS], keys[:, LAST_ALARM] - 1
+            table[:, 6] += ALARM_BYTES
         ages, edges = self._described(slots, None)[1], self._scaled(slots, None, None)[:, 1]
         weights = np.array([(0.0, 0.0) if model._core is None else model.coef_ for model in self.shares])[
             self._serving[ages]
@@ -276,6 +299,9 @@ class Pool:
             self.keys = np.delete(self.keys, slots, axis=0)
         else:
             self.keys[slots] = 0
+        if self.alarms is not None:
+            left = {slot: alarm for slot, alarm in self.alarms.items() if slot not in slots}
+            self.alarms = {slot - int(np.searchsorted(slots, slot)) * close: alarm for slot, alarm in left.items()}
 
     def _reserve(self, count: int) -> None:
         if count > len(self.keys):
@@ -301,14 +327,16 @@ class Pool:
     def state(self) -> dict[str, Any]:
         """The state, for pickles and files."""
         used = np.flatnonzero(self.keys.any(axis=1))
-        keys = {"slots": used, "numbers": self.keys[used]}
+        keys: dict[str, Any] = {"slots": used, "numbers": self.keys[used]}
+        if self.alarms is not None:
+            keys["alarms"] = [self.alarms.get(slot, Alarm()) for slot in used.tolist()]
         regressions = [copy.copy(model) for model in (*self.shares, self.strangers)]
         return {"model": copy.copy(self.model), "keys": keys, "shared": self.shared.copy(), "regressions": regressions}
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any], learner: Learner) -> Pool:
+    def restored(cls, state: Mapping[str, Any], learner: Learner, alarms: bool) -> Pool:
         """The pool of a state; raises ModelFileError or ValueError if it is invalid."""
-        pool, model = cls(learner), state["model"]
+        pool, model = cls(learner, alarms), state["model"]
         if not isinstance(model, Learner) or mark_of(model) != mark_of(learner):
             raise ModelFileError("the shared model is not one of the fleet's")
         slots, numbers = state["keys"]["slots"], state["keys"]["numbers"]
@@ -322,6 +350,11 @@ class Pool:
         pool.model, pool.shared = copy.copy(model), shared.copy()
         pool._reserve(int(slots.max(initial=-1)) + 1)
         pool.keys[slots] = numbers
+        if alarms:
+            watching = state["keys"]["alarms"]
+            if len(watching) != len(slots) or not all(isinstance(alarm, Alarm) for alarm in watching):
+                raise ModelFileError("the alarms of the keys are damaged")
+            pool.alarms = dict(zip(slots.tolist(), watching, strict=True))
         regressions = [copy.copy(model) for model in state["regressions"]]
         if len(regressions) != _core.age_bands + 1 or any(mark_of(model) != mark_of(_SHARES) for model in regressions):
             raise ModelFileError("the shares of the ages are not those of a pool")

@@ -28,7 +28,7 @@ from driftline.tables.categories import Categories
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
-_ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
+ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
 
 
 @storable
@@ -56,7 +56,7 @@ class KeyedModel:
     def nbytes(self) -> int:
         """Memory of the model's state and the alarm."""
         state = self.model.__getstate__().get("core", {})
-        return sum(int(np.asarray(part).nbytes) for _, part in leaves(state)) + (0 if self.alarm is None else _ALARM_BYTES)
+        return sum(int(np.asarray(part).nbytes) for _, part in leaves(state)) + (0 if self.alarm is None else ALARM_BYTES)
 
 
 class Separate:
@@ -144,7 +144,7 @@ class Separate:
             model = self.model(int(rows.slots[0]))
             return Answer(as_objects([model.predict_one(rows.block.values[0])]))
         part, found = self._parts(rows), []
-        for slot, mine in _groups(rows.slots):
+        for slot, mine in groups(rows.slots):
             with of_key(rows.where, partial(rows.key, slot), one=rows.one):
                 model = self._entry(slot).model
                 found.append((mine, predicted(model, part(model, mine), rows.spread)))
@@ -160,7 +160,7 @@ class Separate:
         part = None if rows.one else self._parts(rows)
         fresh: dict[int, KeyedModel] = {}
         found = []
-        for slot, mine in _groups(rows.slots):
+        for slot, mine in groups(rows.slots):
             with of_key(rows.where, partial(rows.key, slot), one=rows.one):
                 entry = self._copy(slot)
                 if part is None:
@@ -308,7 +308,7 @@ def predicted(model: Learner, X: Any, spread: Spread) -> Answer:
     return Answer(out.predictions, lower=out.lower, upper=out.upper, quantiles=out.quantiles)
 
 
-def _groups(slots: Array) -> Iterator[tuple[int, Array]]:
+def groups(slots: Array) -> Iterator[tuple[int, Array]]:
     """Each slot with its rows, in order."""
     order = np.argsort(slots, kind="stable")
     ends = np.flatnonzero(np.diff(slots[order])) + 1
@@ -332,14 +332,20 @@ def _alarmed(entry: KeyedModel, answer: Answer) -> tuple[KeyedModel, Answer]:
     """The same for the alarm alone."""
     if entry.alarm is not None:
         assert answer.errors is not None
-        errors, before = sizes(answer.errors), int(entry.alarm.__getstate__()["counts"][0])
-        raised = entry.alarm.update_many(errors)
+        errors = sizes(answer.errors)
+        raised, last = watch(entry.alarm, errors)
         answer.alarms = np.zeros(len(errors), dtype=np.uint8)
         answer.alarms[raised] = 1
         if len(raised):
-            last = before + int(np.count_nonzero(~np.isnan(errors[: raised[-1] + 1]))) - 1
             entry = replace(entry, raised=entry.raised + len(raised), last=last)
     return entry, answer
+
+
+def watch(alarm: Alarm, errors: Array) -> tuple[Array, int]:
+    """Passes errors to an alarm; returns the indices of those that raise it, and the place of the last among all errors."""
+    before = int(alarm.__getstate__()["counts"][0])
+    raised = alarm.update_many(errors)
+    return raised, before + int(np.count_nonzero(~np.isnan(errors[: raised[-1] + 1]))) - 1 if len(raised) else -1
 
 
 def _numbers(model: Learner, numbers: Array, names: list[Name] | None, where: str) -> RowBlock:

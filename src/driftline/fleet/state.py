@@ -53,7 +53,7 @@ def take_over(fleet: Fleet, state: dict[str, Any]) -> None:
     reach = fleet._models.fill(state.get("names"), core)
     n, named, pool = fleet._options.n, fleet._options.named, state.get("pool")
     if fleet._pool is not None and pool is not None:
-        fleet._pool = Pool.restored(pool, fleet._pool.model)
+        fleet._pool = Pool.restored(pool, fleet._pool.model, fleet._options.alarms)
     if named and reach > len(state["keys"]):
         raise ValueError("the state has models without a key")
     fleet._keys = Names(n, state["keys"]) if named else Numbers(n, reach)

@@ -10,11 +10,11 @@
 
 namespace driftline {
 
-// A row of the table of keys. Python keeps it as numbers, and counts the last three.
+// A row of the table of keys. Python keeps it as numbers, and counts the last five.
 struct KeyStatistics {
-    double labels = 0, mean = 0, last = 0, recent = 0; // of the key
-    double errors = 0, pool_mse = 0, own_mse = 0;      // mean squares of the recent errors of both models
-    double loss = 0, judged = 0, inside = 0;
+    double labels = 0, mean = 0, last = 0, recent = 0;                   // of the key
+    double errors = 0, pool_mse = 0, own_mse = 0;                        // mean squares of the recent errors of both models
+    double loss = 0, judged = 0, inside = 0, alarms = 0, last_alarm = 0; // the latter from 1
 };
 
 // The same over all keys.
