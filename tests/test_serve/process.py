@@ -20,11 +20,14 @@ app(sys.argv[1:])
 
 
 class Process:
-    """``driftline serve FOLDER`` on a free port of the loopback address; it stops at the end of the ``with`` block."""
+    """``driftline serve FOLDER`` on a free port of the loopback address; it stops at the end of the ``with`` block.
 
-    def __init__(self, folder, *options, environment=None):
+    ``before`` is code that runs first.
+    """
+
+    def __init__(self, folder, *options, environment=None, before=""):
         self.folder = folder
-        command = [sys.executable, "-c", RUN, "serve", str(folder), "--port", "0", *options]
+        command = [sys.executable, "-c", before + RUN, "serve", str(folder), "--port", "0", *options]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
         )

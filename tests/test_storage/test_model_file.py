@@ -200,12 +200,12 @@ def test_foreign_files_are_refused(path):
     refuse(path, "not a driftline model")
 
 
-def test_a_later_version_is_named(model, path):
+@pytest.mark.parametrize(("version", "age"), [(model_file.VERSION + 1, "a newer"), (model_file.OLDEST - 1, "an older")])
+def test_another_version_is_named(model, path, version, age):
     model.save(path)
     arrays, _, head = parts(path)
-    later = model_file.VERSION + 1
-    forge(path, arrays, head, version=str(later))
-    refuse(path, f"written in format version '{later}'; this driftline reads version {model_file.VERSION}")
+    forge(path, arrays, head, version=str(version))
+    refuse(path, f"written in {age} format, version '{version}'; this driftline reads version {model_file.VERSION}")
 
 
 def test_an_unknown_learner_is_named(model, path):

@@ -89,10 +89,11 @@ class Api:
     # Models.
 
     async def _list(self, _: HttpCall) -> HttpAnswer:
-        return _Json({"models": await self.engine.call(self._statuses)})
+        return _Json(await self.engine.call(self._statuses))
 
-    def _statuses(self) -> list[dict[str, Any]]:
-        return [model.summary() for model in self.engine.models.values()]
+    def _statuses(self) -> dict[str, Any]:
+        found = {"models": [model.summary() for model in self.engine.models.values()]}
+        return found | ({"unreadable": self.engine.unreadable} if self.engine.unreadable else {})
 
     async def _get(self, call: HttpCall) -> HttpAnswer:
         name, key = call.name, call.key
@@ -198,7 +199,8 @@ class Api:
         models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
         gauges = {
             "event_streams": self.events.count, "log_entries": engine.log_length, "full": int(engine.full),
-            "queue_calls": engine.waiting_calls, "resident_bytes": metrics.resident(),
+            "queue_calls": engine.waiting_calls, "unreadable_models": len(engine.unreadable),
+            "resident_bytes": metrics.resident(),
         }  # fmt: skip
         openmetrics = "application/openmetrics-text" in (call.header(b"accept") or "")
         found = [*self.calls.families(), *metrics.families(engine.counters(), models, gauges)]

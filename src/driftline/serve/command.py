@@ -1,4 +1,4 @@
-"""``driftline serve``, ``driftline backup`` and ``driftline token``. Modules are imported when they run."""
+"""``driftline serve``, ``backup``, ``migrate`` and ``token``. Modules are imported when they run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     """Adds the commands to a command line."""
     app.command(short_help="Run models as an HTTP service.")(serve)
     app.command(short_help="Copy a service's folder while it runs.")(backup)
+    app.command(short_help="Rewrite older models in the format of this version.")(migrate)
     app.command(short_help="Create an access token for a service.")(token)
 
 
@@ -72,6 +73,43 @@ def backup(
 
     with errors.reported("backup"):
         copy(folder, to)
+
+
+def migrate(
+    folder: Annotated[Path, typer.Argument(help="A service's folder, or one with model files.", metavar="DIR")],
+    store: Annotated[str | None, typer.Option(help="The PostgreSQL of a service, besides: postgresql://…")] = None,
+) -> None:
+    """Rewrite a stopped service's models, and the model files in a folder, in the format of this version.
+
+    Each version reads what earlier ones wrote, from format 10 on, so this is needed only before a version that does not.
+
+    \b
+    Examples:
+      driftline migrate models/
+    """
+    from driftline.serve.migration import migrate as run
+    from driftline.serve.problems import StoreError
+    from driftline.serve.server import open_store
+    from driftline.serve.sqlite import FILE
+
+    with errors.reported("migrate"):
+        try:
+            if not folder.is_dir():
+                raise FileNotFoundError(f"{folder}: no such folder")
+            opened = open_store(folder, store) if store is not None or (folder / FILE).is_file() else None
+            try:
+                older, wrong = run(folder, opened)
+            finally:
+                if opened is not None:
+                    opened.close()
+        except StoreError as error:
+            typer.echo(f"driftline migrate: {error}", err=True)
+            raise typer.Exit(errors.DATA) from error
+        typer.echo(f"{older} rewritten")
+        for name, reason in wrong.items():
+            typer.echo(f"driftline migrate: {name}: {reason}", err=True)
+        if wrong:
+            raise typer.Exit(errors.DATA)
 
 
 def token(

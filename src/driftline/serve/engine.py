@@ -73,27 +73,40 @@ class Engine:
         store = self.store
         self.models = {}
         self._numbered: dict[int, Model] = {}
+        self.unreadable: dict[str, str] = {}  # models that this version cannot read, and why
+        self._aside: dict[int, str] = {}  # their numbers and names
+        self._held: int | None = None  # the first entry of the log that they need
         self._dirty: dict[tuple[int, str], int] = {}  # changed units, and the first log entry after their snapshot
         self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
         self._alarms: list[dict[str, Any]] = []  # of the group
         for number, name, config, since, labels in store.models():
-            model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
-            model.labels = labels
+            try:
+                model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
+                model.labels = labels
+            except (Problem, ModelFileError) as error:
+                self._set_aside(number, name, str(error))
         self.aliases = store.aliases()
         self._number = store.newest_number()
         self._forgetting: dict[int, int] = {}  # models, and the label up to which ids may be forgotten
         self._untidy = True
         for snapshot in store.snapshots():
+            if snapshot.model in self._aside:
+                continue
             try:
                 self._numbered[snapshot.model].add(snapshot.data)
-            except (ModelFileError, KeyError) as error:
-                raise StoreError(
-                    f"the snapshot of model {snapshot.model}, key {snapshot.key!r} is damaged: {error}"
-                ) from error
+            except ModelFileError as error:
+                where = f"key {snapshot.key!r}: " if snapshot.key else ""
+                name = self._numbered.pop(snapshot.model).name
+                del self.models[name]
+                self._set_aside(snapshot.model, name, where + str(error).removeprefix("from_bytes: "))
+            except KeyError:
+                raise StoreError(f"there is a snapshot of model {snapshot.model}, which does not exist") from None
         for number, id, label in store.early():
-            self._numbered[number].early[id] = label
+            if number in self._numbered:
+                self._numbered[number].early[id] = label
         for number, place, state in store.recent():
-            self._numbered[number].scores.restore_slots(place, state)
+            if number in self._numbered:
+                self._numbered[number].scores.restore_slots(place, state)
         for model in self._numbered.values():
             model.order_ids()
         self.last = self._cut = store.cut()
@@ -105,12 +118,20 @@ class Engine:
         if moved:
             words = "the log was written by %s and replayed by %s; %d answers differ in their last bits, and stay as given"
             _log.warning(words, store.written_by, setting(), different)
-            store.settle()
+            if not self._aside:  # their entries are still to be replayed
+                store.settle()
         self._checked = self.last
+
+    def _set_aside(self, number: int, name: str, reason: str) -> None:
+        """Goes on without a model that cannot be read. Its snapshots and its log are kept for a version that can."""
+        _log.error("the model %s cannot be read, and is kept as it is: %s", name, reason)
+        self.unreadable[name], self._aside[number] = reason, name
 
     def _replay(self, entry: LogEntry, moved: bool) -> int:
         """Applies a log entry. Returns the number of answers that differ from those given."""
         self.last = entry.number
+        if entry.model in self._aside and self._held is None:
+            self._held = entry.number
         model = self._numbered.get(entry.model)
         if model is None:  # deleted since
             return 0
@@ -143,8 +164,11 @@ class Engine:
 
     def model(self, name: str) -> Model:
         """The model with this name or alias; raises Problem 404 if there is none."""
+        name = self.aliases.get(name, name)
+        if name in self.unreadable:
+            raise Problem(503, f"the model {name} cannot be read: {self.unreadable[name]}")
         try:
-            return self.models[self.aliases.get(name, name)]
+            return self.models[name]
         except KeyError:
             raise Problem(404, f"there is no model {name!r}") from None
 
@@ -179,7 +203,7 @@ class Engine:
 
     def alias(self, alias: str, name: str) -> bool:
         """Lets an alias stand for a model; returns whether the alias is new."""
-        if alias in self.models:
+        if alias in self.models or alias in self.unreadable:
             raise Problem(409, f"there is a model {alias!r}, which cannot be an alias", field="name")
         if name not in self.models:
             raise Problem(404, f"there is no model {name!r}", field="model")
@@ -200,11 +224,20 @@ class Engine:
 
     def delete(self, name: str) -> None:
         """Removes a model and everything it learned. One that has aliases is refused."""
-        model = self.model(name)
-        if aliases := [alias for alias, of in self.aliases.items() if of == model.name]:
-            raise Problem(409, f"{', '.join(aliases)} stands for the model {model.name}: move or delete the alias first")
+        name = self.aliases.get(name, name)
+        if aliases := [alias for alias, of in self.aliases.items() if of == name]:
+            raise Problem(409, f"{', '.join(aliases)} stands for the model {name}: move or delete the alias first")
+        if name not in self.unreadable:
+            model = self.model(name)
+            self._room()
+            self._remove(model)
+            return
         self._room()
-        self._remove(model)
+        del self.unreadable[name]
+        (number,) = (number for number, of in self._aside.items() if of == name)
+        del self._aside[number]
+        self._held = self._held if self._aside else None
+        self._group.deleted.append(number)
 
     def reset(self, name: str) -> dict[str, Any]:
         """Replaces a model by a new one of the same configuration; returns its status."""
@@ -237,6 +270,8 @@ class Engine:
 
     def _new_model(self, name: str, config: dict[str, Any]) -> Model:
         """A model that is not in the service yet; raises Problem 409 if its name is an alias."""
+        if name in self.unreadable:
+            raise Problem(409, f"the model {name} already exists, but cannot be read: {self.unreadable[name]}")
         if name in self.aliases:
             raise Problem(409, f"{name} is an alias of the model {self.aliases[name]}")
         if name not in self.models and len(self.models) >= self.limits.models:
@@ -507,7 +542,7 @@ class Engine:
         recent = [(number, self.last, self._numbered[number].scores.slots_state()) for number in saved]
         try:
             if snapshots or cut > self._cut:
-                self.store.save(snapshots, recent, cut)
+                self.store.save(snapshots, recent, cut if self._held is None else min(cut, self._held - 1))
         except FullError as error:
             _log.error("snapshots cannot be written: %s", error)
             return

@@ -188,6 +188,15 @@ class Store(ABC):
         for row in self._stream("SELECT model, key, place, data FROM snapshots"):
             yield Snapshot(*row)
 
+    def snapshot_places(self) -> list[tuple[int, str]]:
+        """The model and the key of each snapshot."""
+        return [(model, key) for model, key in self._read("SELECT model, key FROM snapshots ORDER BY model, key")]
+
+    def snapshot(self, model: int, key: str) -> Snapshot:
+        """One snapshot."""
+        query = "SELECT model, key, place, data FROM snapshots WHERE model = ? AND key = ?"
+        return Snapshot(*self._read(query, model, key)[0])
+
     def early(self) -> Iterator[tuple[int, str, EarlyLabel]]:
         """The labels that wait for their rows, the oldest first: the model, the id and the label."""
         for model, id, key, y in self._stream("SELECT model, id, key, y FROM early ORDER BY at"):

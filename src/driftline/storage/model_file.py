@@ -162,7 +162,8 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
     version = meta.get("version", "")
     if version not in map(str, range(OLDEST, VERSION + 1)):
         reads = f"version {VERSION}" if OLDEST == VERSION else f"versions {OLDEST} to {VERSION}"
-        raise ModelFileError(f"written in format version {version!r}; this driftline reads {reads}")
+        age = "an older format" if version.isdecimal() and int(version) < OLDEST else "a newer format"
+        raise ModelFileError(f"written in {age}, version {version!r}; this driftline reads {reads}")
     if meta.get("sha256") != _digest(arrays, meta["model"]):
         raise ModelFileError("altered since it was saved: the checksum does not match")
     head = json.loads(meta["model"])
