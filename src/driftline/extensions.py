@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from functools import cache
 from types import ModuleType
 
 _homes: dict[str, tuple[str, ...]] = {}
@@ -13,6 +14,7 @@ def provide(name: str, *modules: str) -> None:
     _homes[name] = modules
 
 
+@cache
 def load(name: str) -> list[ModuleType]:
     """Imports the modules of an extension."""
     return [importlib.import_module(module) for module in _homes[name]]

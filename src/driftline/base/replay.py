@@ -119,12 +119,13 @@ def first_learned(learner: Learner, block: RowBlock, y: Array, weight: Array | N
     """The first row of a block that will be learned: it has a label, a weight and all its values."""
     if learner._traits.takes_sparse:
         return np.broadcast_to(0.0, block.columns)  # only its width matters, and it takes no memory
-    counts: Array = np.abs(y) <= learner._largest
+    largest = learner._largest
+    counts: Array = np.abs(y) <= largest
     counts = counts if counts.ndim == 1 else np.all(counts, axis=1)
     if weight is not None:
         counts &= weight > 0
     for start, rows in block.blocks(1024):
-        found = counts[start : start + len(rows)] & np.all(np.abs(rows) <= learner._largest, axis=1)
+        found = counts[start : start + len(rows)] & np.all(np.abs(rows) <= largest, axis=1)
         if found.any():
             return np.asarray(rows[int(found.argmax())], dtype=np.float64)
     return np.zeros(block.columns)

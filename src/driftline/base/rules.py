@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeGuard, TypeVar, get_args, get_or
 import numpy as np
 
 T = TypeVar("T")
-_PLAIN: tuple[type, ...] = (bool, int, float, str)
+_PLAIN: tuple[type, ...] = (bool, int, float, str, type(None))
 
 
 @dataclasses.dataclass(frozen=True)

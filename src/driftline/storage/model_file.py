@@ -168,11 +168,14 @@ def _rebuild(arrays: dict[str, Array], meta: dict[str, str]) -> tuple[Any, Extra
         raise ModelFileError("altered since it was saved: the checksum does not match")
     head = json.loads(meta["model"])
     extensions.load("models")
-    extra = {name.removeprefix(_EXTRA): array for name, array in arrays.items() if name.startswith(_EXTRA)}
-    model = codec.decode(head["model"], {name: array for name, array in arrays.items() if not name.startswith(_EXTRA)})
+    extra = None
+    if "extra" in head:
+        own = [name for name in arrays if name.startswith(_EXTRA)]
+        extra = Extra(read_infinities(head["extra"]), {name.removeprefix(_EXTRA): arrays.pop(name) for name in own})
+    model = codec.decode(head["model"], arrays)
     if not codec.is_model(type(model)):
         raise ModelFileError("holds no model")
-    return model, Extra(read_infinities(head["extra"]), extra) if "extra" in head else None
+    return model, extra
 
 
 def _digest(arrays: Mapping[str, Array], text: str) -> str:
