@@ -60,41 +60,38 @@ template <class T> nb::object copy_out(const T* from, Index n) {
     return array;
 }
 
-// An array of a saved state, after checking that it is finite. Earlier versions may have written fewer numbers, but at least
-// `first`: what the first format has. An array that was added later has a `first` of 0, and may be missing.
-template <class T, int Dimensions = 1>
-ArrayOf<const T, Dimensions> array_in(const nb::dict& state, const char* name, Index n, Index first) {
+// An array of a saved state, after checking that it is finite; invalid if the state lacks it.
+template <class T, int Dimensions = 1> ArrayOf<const T, Dimensions> array_in(const nb::dict& state, const char* name) {
     ArrayOf<const T, Dimensions> array;
-    if (!state.contains(name)) {
-        if (first > 0)
-            throw nb::value_error((std::string("the state lacks ") + name).c_str());
-        return array;
-    }
-    const bool fits = nb::try_cast(state[name], array, false) && static_cast<Index>(array.shape(Dimensions - 1)) >= first &&
-                      static_cast<Index>(array.shape(Dimensions - 1)) <= n;
-    if (!fits)
+    if (state.contains(name) && !nb::try_cast(state[name], array, false))
         throw nb::value_error((std::string("the state's ") + name + " has another shape or type").c_str());
-    for (std::size_t i = 0; i < array.size(); ++i)
+    for (std::size_t i = 0; array.is_valid() && i < array.size(); ++i)
         if (!std::isfinite(array.data()[i]))
             throw nb::value_error((std::string("the state's ") + name + " is not finite").c_str());
     return array;
 }
 
-// The same for a table, each row of which may lack numbers at its end.
-template <class T>
-ArrayOf<const T, 2> table_in(const nb::dict& state, const char* name, Index rows, Index count, Index first) {
-    const auto table = array_in<T, 2>(state, name, count, first);
-    if (table.is_valid() && static_cast<Index>(table.shape(0)) != rows)
+// A table whose rows have n numbers, or one of the lengths that they had in earlier versions: 0 if there was no table then.
+template <class T, int Dimensions = 2, class... Lengths>
+ArrayOf<const T, Dimensions> table_in(const nb::dict& state, const char* name, Index rows, Index n, Lengths... earlier) {
+    const auto array = array_in<T, Dimensions>(state, name);
+    if (!array.is_valid() && ((earlier == 0) || ...))
+        return array;
+    if (!array.is_valid())
+        throw nb::value_error((std::string("the state lacks ") + name).c_str());
+    const auto length = static_cast<Index>(array.shape(Dimensions - 1));
+    if ((Dimensions > 1 && static_cast<Index>(array.shape(0)) != rows) ||
+        !(length == n || ((earlier > 0 && length == earlier) || ...)))
         throw nb::value_error((std::string("the state's ") + name + " has another shape or type").c_str());
-    return table;
+    return array;
 }
 
 // Copies an array of a saved state back in. Numbers that the state lacks stay as they are: those of a new model.
-template <class T> void copy_in(const nb::dict& state, const char* name, T* to, Index n, Index first) {
-    const auto array = array_in<T>(state, name, n, first);
+template <class T, class... Lengths>
+void copy_in(const nb::dict& state, const char* name, T* to, Index n, Lengths... earlier) {
+    const auto array = table_in<T, 1>(state, name, 1, n, earlier...);
     if (array.is_valid())
         std::copy_n(array.data(), array.size(), to);
 }
-template <class T> void copy_in(const nb::dict& state, const char* name, T* to, Index n) { copy_in(state, name, to, n, n); }
 
 } // namespace driftline::bindings

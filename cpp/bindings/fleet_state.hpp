@@ -169,7 +169,7 @@ template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& 
     const Index rows = static_cast<Index>(slots.shape(0));
     if (fleet.options().intervals) {
         const auto coverage = table_in<double>(from, coverage_part, rows, coverage_size, least_coverage_size);
-        const auto judged = table_in<double>(from, judged_part, rows, 2, 2);
+        const auto judged = table_in<double>(from, judged_part, rows, 2);
         const auto size = static_cast<Index>(coverage.shape(1));
         for (Index r = 0; r < rows; ++r) {
             Tracker& tracker = *fleet.tracker(slots.data()[r]);
@@ -182,7 +182,7 @@ template <class Model> void fill_kept(FleetModel<Model>& fleet, const nb::dict& 
         }
     }
     if (fleet.options().alarm_limit > 0) {
-        const auto alarms = table_in<double>(from, alarms_part, rows, watch_size, watch_size);
+        const auto alarms = table_in<double>(from, alarms_part, rows, watch_size);
         for (Index r = 0; r < rows; ++r)
             *fleet.watch(slots.data()[r]) = read_watch(alarms.data() + r * watch_size, fleet.options().alarm_limit);
     }

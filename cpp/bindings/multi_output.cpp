@@ -106,7 +106,7 @@ template <class T> nb::dict get_outputs_state(MultiOutputCore<T>& self) {
 
 template <class T> void set_outputs_state(MultiOutputCore<T>& self, const nb::dict& from) {
     const Index d = self.model->state.d;
-    const auto given = table_in<T>(from, "weights", self.outputs(), d, d);
+    const auto given = table_in<T>(from, "weights", self.outputs(), d);
     nb::dict rest;
     for (auto [name, array] : from)
         rest[name] = array;

@@ -97,7 +97,7 @@ inline void set_coverage(const double* from, Index size, Coverage& c) {
 }
 
 inline void set_coverage(const nb::dict& from, Coverage& c) {
-    const auto saved = array_in<double>(from, "coverage", coverage_size, least_coverage_size);
+    const auto saved = table_in<double, 1>(from, "coverage", 1, coverage_size, least_coverage_size);
     set_coverage(saved.data(), static_cast<Index>(saved.size()), c);
 }
 

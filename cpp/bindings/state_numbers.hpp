@@ -27,7 +27,7 @@ template <class Model> void write_numbers(Model& model, nb::dict& state) {
 // Throws if the state does not fit, and the model must then be discarded.
 template <class Model> void read_numbers(const nb::dict& state, Model& model) {
     NumbersIn in([&]<class T>(const char* name, std::optional<std::span<const T>>& array) {
-        if (const auto found = array_in<T>(state, name, PTRDIFF_MAX, 0); found.is_valid())
+        if (const auto found = array_in<T>(state, name); found.is_valid())
             array.emplace(found.data(), found.size());
     });
     model.visit(in);
