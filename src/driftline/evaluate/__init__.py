@@ -3,6 +3,7 @@
 from driftline.evaluate import plots
 from driftline.evaluate.adapters import Mapped, PartialFit
 from driftline.evaluate.cases import subsets
+from driftline.evaluate.certainty import plot_fan, plot_reliability, reliability
 from driftline.evaluate.compare import compare
 from driftline.evaluate.comparison import MARKS, Comparison, WinTieLoss, spread_text
 from driftline.evaluate.metrics import (
@@ -70,8 +71,11 @@ __all__ = [
     "interval_score",
     "paired_t_test",
     "pinball",
+    "plot_fan",
+    "plot_reliability",
     "plots",
     "prequential",
+    "reliability",
     "robustness",
     "run_jobs",
     "score",

@@ -5,9 +5,9 @@
 // counts as its expected number of misses.
 //
 // Errors of late labels come in bursts, so a debt of a few misses says little, and widths that follow it are worse. What
-// matters is that the debt does not leave a band: the adjustment grows with its cube. And once a burst is over, wide intervals
-// would repay its misses at the price of many rows whose errors are small: while the newest errors are calm, a debt counts
-// little.
+// matters is that the debt does not leave a band: the adjustment grows with its cube. And once a burst is over, wide
+// intervals would repay its misses at the price of many rows whose errors are small: while the newest errors are calm, a
+// debt counts little.
 #pragma once
 
 #include "driftline/base/coverage.hpp"
@@ -20,11 +20,11 @@ namespace driftline {
 inline constexpr double most_usual_debt = 20, most_growth = 0.1, forgotten = 1 / 3000.0;
 inline constexpr double least_debt = -30, most_debt = 200, early_rows = 1000, most_urgency = 4;
 inline constexpr double most_batch = 10; // rows of larger batches repay less, and have a wider band
-// Errors are calm if no more than this many of the last 32 exceed the bound of the run level at that time. A debt then lowers
-// the share of misses to no less than this part of 1 - level.
+// Errors are calm if no more than this many of the last 32 exceed the bound of the run level at that time. A debt then
+// lowers the share of misses to no less than this part of 1 - level.
 inline constexpr int calm_misses = 3;
 inline constexpr double calm_share = 0.6;
-inline constexpr Index least_batch = 4;  // fewer rows in succession may happen to be asked between two labels
+inline constexpr Index least_batch = 4; // fewer rows in succession may happen to be asked between two labels
 // The cube root of x in (0, 1], by Newton's method.
 inline constexpr double cube_root(double x) {
     double root = 1;
@@ -37,7 +37,7 @@ inline constexpr double cube_root(double x) {
 struct LateShares {
     alignas(32) double outside[level_count] = {}, least[level_count] = {}, most[level_count] = {},
                        usual_debt[level_count] = {}, calm_debt[level_count] = {}; // the last one counts at most while calm
-    double per_share[level_count - 1] = {}; // 1 / (outside[k] - outside[k + 1])
+    double per_share[level_count - 1] = {};                                       // 1 / (outside[k] - outside[k + 1])
     constexpr LateShares() {
         for (Index k = 0; k < level_count; ++k) {
             outside[k] = 1 - levels[k];

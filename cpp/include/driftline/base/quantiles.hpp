@@ -63,23 +63,22 @@ inline void write_quantiles(const IntervalBasis& basis, const Places& places, do
         return;
     }
     const double unit = std::sqrt(at_most(basis.variance, DBL_MAX)), most = 10 * std::sqrt(basis.largest_loss);
-    double total = 0, below = 0;
+    // Whole numbers: their sums are exact in any order, and so take a few nanoseconds.
+    std::uint32_t weights[place_count], total = 0;
     for (Index i = 0; i < place_count; ++i)
-        total += places.weight[i] + prior_places.weight[i];
-    Index i = 0;
-    double weight = places.weight[0] + prior_places.weight[0];
+        total += weights[i] = places.weight[i] + prior_places.weight[i];
+    BinWalk walk{weights, 0};
     for (Index k = 0; k < count; ++k) {
-        while (i < place_count - 1 && below + weight < wanted[k] * total) {
-            below += weight;
-            ++i;
-            weight = places.weight[i] + prior_places.weight[i];
-        }
+        const double goal = wanted[k] * total;
+        walk.reach(static_cast<std::uint32_t>(std::ceil(goal)));
+        const Index i = walk.bin;
         if (!is_earned(basis, wanted[k])) {
             to[k] = basis.limits.hold(wanted[k] < 0.5 ? -HUGE_VAL : wanted[k] > 0.5 ? HUGE_VAL : prediction);
         } else if (i == middle) {
             to[k] = prediction;
         } else {
-            const double share = weight > 0 ? saturate(at_least(0, std::fma(wanted[k], total, -below) / weight), 1) : 0;
+            const double within = std::fma(wanted[k], total, -static_cast<double>(walk.below));
+            const double share = weights[i] > 0 ? saturate(at_least(0, within / weights[i]), 1) : 0;
             const double half =
                 i < middle ? -root_within_place(basis, middle - i, 1 - share) : root_within_place(basis, i - middle, share);
             to[k] = basis.limits.hold(saturate(prediction + saturate(half * unit, most), DBL_MAX));
