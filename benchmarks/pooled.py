@@ -1,10 +1,11 @@
 """Keys that learn from each other: ``python -m benchmarks.pooled DIR``, on panels made of files in DIR and generated ones.
 
 A quarter of the keys is there from the start, the others enter later, and labels are known a day later. Prints the root mean
-squared error, the CRPS (of the quantiles 0.05, 0.1, …, 0.95) and the coverage of 90 % intervals by the age of the key, which
-is the number of its labels known. Pooled fleets stand beside fleets by key, Auto with the key as a column, ridge regression
-of all keys on the features, the key's level, shrunk to that of all keys, and its last label, and, where it can be imported
-(``make .venv-lightgbm/ready``), LightGBM on the same and the number of labels, refitted every seven days.
+squared error, the CRPS (of the quantiles 0.05, 0.1, …, 0.95) and the coverage of 90 % intervals, of the keys that enter
+later, by the age of the key, which is the number of its labels known. Pooled fleets stand beside fleets by key, Auto with
+the key as a column, ridge regression of all keys on the features, the key's level, shrunk to that of all keys, and its last
+label, and, where it can be imported (``make .venv-lightgbm/ready``), LightGBM on the same and the number of labels, refitted
+every seven days.
 """
 
 from __future__ import annotations
@@ -156,8 +157,9 @@ def methods(auto: bool) -> dict[str, Callable[[Panel], Answers]]:
 
 
 def scores(panel: Panel, answers: Answers) -> dict[str, list[float]]:
-    """The three scores for each age; NaN where a panel has no such rows, or a method no quantiles."""
+    """The three scores of keys that enter later, for each age; NaN without such rows or without quantiles."""
     (predictions, quantiles), ages = answers, ages_of(panel)
+    ages[np.isin(panel.keys, panel.keys[panel.days == panel.days[0]])] = -1  # there from the start
     out: dict[str, list[float]] = {"RMSE": [], "CRPS": [], "coverage": []}
     for least, end in AGES.values():
         mine = (ages >= least) & (ages < end)
