@@ -92,6 +92,8 @@ VARIANTS = {
     "kernel_that_resets_in_a_ball": lambda: dl.Kernel(dl.ARCOR(radius=0.7), kernel="laplace", gamma=2.0, budget=10),
     "kernel_of_polynomials_that_drift": lambda: dl.Kernel(dl.LASER(drift_cost=10.0), kernel="poly", degree=2, budget=8),
     "kernel_by_a_function": lambda: dl.Kernel(dl.AAR(), kernel=similarity, budget=4),
+    "glm_with_huber_loss": lambda: dl.GLM(loss="huber", forgetting=0.95),
+    "glm_with_pinball_loss": lambda: dl.GLM(loss=dl.losses.Pinball(0.8), drift=1e-3),
     "averaged_rls": lambda: dl.Averaged(dl.RLS()),
     "averaged_eg": lambda: dl.Averaged(dl.EG(intercept=False)),
     "pipeline_of_labels": lambda: Standardize(forgetting=0.99) | Lags(y=2, x=0) | dl.RLS(),

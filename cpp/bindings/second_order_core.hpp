@@ -6,6 +6,7 @@
 #include "state.hpp"
 #include "state_checks.hpp"
 
+#include "driftline/linear/likelihood.hpp"
 #include "driftline/linear/second_order_model.hpp"
 
 namespace driftline::bindings {
@@ -37,7 +38,8 @@ template <class T> struct SecondOrderCore : Guarded {
         double s = 0;
         const Status status = engine<T>().predict(state, *out.predictions, &s);
         if (status == Status::done)
-            write_spread(out, 0, state.coverage, limits(), label_variance(state.policy, s, 1), state.sums.largest_loss);
+            write_spread(out, 0, state.coverage, limits(), label_variance(state.policy, *out.predictions, s),
+                         state.sums.largest_loss);
         return status;
     }
     Status learn(double label, double share) {

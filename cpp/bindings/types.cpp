@@ -47,6 +47,13 @@ void bind_types(nb::module_& m) {
         .value("NEVER", Reset::none)
         .value("EVERY", Reset::every)
         .value("BELOW", Reset::below);
+    nb::enum_<Likelihood>(m, "Likelihood", "The loss of a generalised linear model.")
+        .value("NONE", Likelihood::none)
+        .value("POISSON", Likelihood::poisson)
+        .value("GAMMA", Likelihood::gamma)
+        .value("LOGISTIC", Likelihood::logistic)
+        .value("PINBALL", Likelihood::pinball)
+        .value("HUBER", Likelihood::huber);
     nb::enum_<Rate>(m, "Rate", "How a first-order step's rate is computed.")
         .value("PLAIN", Rate::plain)
         .value("IMPLICIT", Rate::implicit)

@@ -55,7 +55,7 @@ def saved(rng):
     )
     pick = rng.integers(3)
     if pick == 1:
-        labels = rng.normal(size=9) if model._estimator_type == "regressor" else rng.integers(4, size=9)
+        labels = rng.normal(size=9) if type(model) in registry.regressors().values() else rng.integers(4, size=9)
         model.run(rng.uniform(-0.5, 0.5, size=(9, 3)), labels)
     if pick == 2:
         model.learn_one({"a": 0.1, "b": 0.2}, 1.0)

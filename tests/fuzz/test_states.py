@@ -16,7 +16,7 @@ PLACES = 100  # the most numbers changed in one state
 def learned(name, dtype):
     rng = np.random.default_rng(5)
     model = registry.learners()[name](dtype=dtype)
-    labels = rng.normal(size=9) if model._estimator_type == "regressor" else rng.integers(4, size=9)
+    labels = rng.normal(size=9) if name in registry.regressors() else rng.integers(4, size=9)
     model.run(rng.uniform(-0.4, 0.4, size=(9, 3)), labels)
     return model
 

@@ -28,7 +28,7 @@ OFFERED = {
     "run a.csv --task c": {"classify"},
     "tune a.csv --model rls --grid ri": {"ridge="},
     "models ka": {"kalman"},
-    "run a.csv --model ": registry.regressors().keys(),
+    "run a.csv --model ": registry.of_numbers().keys(),
 }
 
 

@@ -10,7 +10,7 @@ from tests.cases import for_each
 
 SECOND_ORDER = {
     name: kind()
-    for name, kind in registry.learners().items()
+    for name, kind in registry.regressors().items()
     if issubclass(kind, Recursive) and kind()._traits.plain_intercept
 }
 LEARNERS = SECOND_ORDER | {  # with settings that test more than the defaults do
@@ -28,6 +28,7 @@ LEARNERS = SECOND_ORDER | {  # with settings that test more than the defaults do
     "laser": dl.LASER(ridge=0.5, drift_cost=5.0, clip=4.0),
     "kalman": dl.Kalman(noise=0.5, drift=0.02),
     "dfop": dl.DFOP(forget_rate=0.03, prior=10.0),
+    "glm": dl.GLM(loss="huber", forgetting=0.98),
     "complement": dl.SecondOrder(start=0.01, noise="complement"),
     "drift_with_everything": dl.SecondOrder(
         time=dl.Add(0.01), reset=dl.Below(2.0), radius=1.0, clip=2.0, shrink=True, noise=0.5, start=0.4

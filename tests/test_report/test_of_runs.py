@@ -247,7 +247,7 @@ def test_every_learner_has_an_html_repr(name):
     model = registry.learners()[name]()
     assert "learned 0 rows" in read(model._repr_html_())
     X, y, *_ = tracked(200)
-    model.run(X[:, :3] / 30, y > 0 if name == "classifier" else y / 100)
+    model.run(X[:, :3] / 30, y > 0 if name in ("classifier", "glm") else y / 100)
     shown = read(model._repr_html_())
     assert "200 rows" in shown
     assert "None" not in shown.split("features")[1]

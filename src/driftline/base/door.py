@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -30,6 +30,7 @@ class Door:
         dtype: values must be in its range.
         missing: the learner's parameter of this name; None for models that have none.
         low, high: the range of the label; None where it has no end.
+        words: what to say of a label beyond a limit that is not the user's low or high.
     """
 
     owner: str
@@ -39,6 +40,7 @@ class Door:
     missing: Missing | None = None
     low: float | None = None
     high: float | None = None
+    words: Mapping[float, str] = field(default_factory=dict)
 
     # One row.
 
@@ -152,7 +154,8 @@ class Door:
         if outside.any():
             row, *output = (int(place) for place in np.argwhere(outside)[0])
             value = float(labels[row, *output])
-            end = f"below low={low:g}" if value < low else f"above high={high:g}"
+            limit, said = (low, "below low") if value < low else (high, "above high")
+            end = self.words.get(limit, f"{said}={limit:g}")
             which = f", output {output[0]}" if output and labels.shape[1] > 1 else ""
             number = None if start is None else start + row
             place = numbered(number, " in ")

@@ -60,6 +60,7 @@ class Learner(Model, Saved):
 
     _quiet = ("intercept", "dtype", "missing", "low", "high")
     _is_base = True  # for River, which is told the kind of every other class
+    _takes_any_label: ClassVar[bool] = True  # with the default parameters
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
     _core: Any = params.state(None)  # a Core, once there is one

@@ -21,8 +21,8 @@ REGRESSOR = Rule(
     "a regressor that can be a member of an ensemble",
 )
 LINEAR = Rule(
-    lambda value: REGRESSOR.accepts(value) and value._traits.by_feature,  # such weights can be combined
-    "a regressor with a weight for each feature",
+    lambda value: REGRESSOR.accepts(value) and value._traits.by_feature and not value._traits.has_link,
+    "a regressor with a weight for each feature",  # such weights can be combined
 )
 
 

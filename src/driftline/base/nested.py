@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -163,7 +164,7 @@ class Nested(Learner):
 
 def _narrowest(name: str, learners: list[Learner]) -> float | None:
     """The limit that holds for the labels of all learners."""
-    values = [value for learner in learners if (value := getattr(learner, name)) is not None]
+    values = [value for learner in learners if math.isfinite(value := getattr(learner._limits, name))]
     return _LIMITS[name](values) if values else None
 
 

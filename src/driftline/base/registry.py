@@ -40,9 +40,14 @@ def learners() -> dict[str, type[Learner]]:
     return found | _learners
 
 
-def regressors() -> dict[str, type[Learner]]:
+def of_numbers() -> dict[str, type[Learner]]:
     """The learners whose predictions are numbers, name -> class."""
     return {name: cls for name, cls in learners().items() if cls._river_kind == "Regressor"}
+
+
+def regressors() -> dict[str, type[Learner]]:
+    """Those of them that take any number as a label by default, name -> class."""
+    return {name: cls for name, cls in of_numbers().items() if cls._takes_any_label}
 
 
 def name_of(cls: type[Learner]) -> str:

@@ -53,6 +53,7 @@ class Run:
         weights_every: rows between two snapshots; None if not requested.
         skipped: number of rows not learned because a value was missing.
         frames: the library of the input frame: pandas, polars or pyarrow; None for other inputs.
+        own_losses: of the learner's own loss, (T,); None if that is the squared error.
     """
 
     predictions: Array
@@ -71,10 +72,13 @@ class Run:
     quantile_levels: Array | None = None
     skipped: int = 0
     frames: str | None = None
+    own_losses: Array | None = None
 
     @property
     def losses(self) -> Array:
-        """Squared errors, (T,)."""
+        """Squared errors, or the losses of a learner that has its own, (T,)."""
+        if self.own_losses is not None:
+            return self.own_losses
         with np.errstate(over="ignore"):
             return np.square(self.errors)
 

@@ -77,7 +77,8 @@ def _scale(learner: Learner) -> Iterator[tuple[str, str]]:
 
 def _loss(learner: Learner) -> Iterator[tuple[str, str]]:
     """R^2 suits only learners that aim at the middle of y."""
-    loss = losses.resolve(getattr(learner, "loss", "squared"))
+    loss = getattr(learner, "loss", "squared")
+    loss = losses.BY_NAME[loss]() if loss in losses.BY_NAME else loss
     if not isinstance(loss, (losses.Squared, losses.Absolute, losses.Huber)) and loss != losses.Pinball(0.5):
         yield "check_regressors_train", f"{loss!r} does not aim at the mean or the median of y, which the score measures"
 

@@ -117,7 +117,7 @@ def require_parameter(cls: type[Learner], name: str) -> None:
 
 def regressor(name: str) -> type[Learner]:
     """A learner by name. BadParameter distinguishes a learner for Python only from an unknown name."""
-    known = registry.regressors()
+    known = registry.of_numbers()
     if name in known:
         return known[name]
     all_known = registry.learners()
@@ -150,5 +150,5 @@ def value_of(text: str) -> Any:
     try:
         return float(text)
     except ValueError:
-        cls = registry.regressors().get(text)
+        cls = registry.of_numbers().get(text)
         return text if cls is None else cls()

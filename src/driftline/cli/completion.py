@@ -13,7 +13,7 @@ def models(incomplete: str) -> Iterator[tuple[str, str]]:
     """Learners, with their summaries."""
     from driftline.base import registry
 
-    for name, cls in registry.regressors().items():
+    for name, cls in registry.of_numbers().items():
         if name.startswith(incomplete):
             yield name, registry.summary_of(cls)[0]
 
@@ -42,7 +42,7 @@ def settings(context: typer.Context, incomplete: str) -> Iterator[tuple[str, str
     """Parameters of the given learner."""
     from driftline.base import registry
 
-    cls = registry.regressors().get(context.params.get("model") or "auto")
+    cls = registry.of_numbers().get(context.params.get("model") or "auto")
     for name, param in (cls._params if cls else {}).items():
         if f"{name}=".startswith(incomplete):
             yield f"{name}=", param.rule.words

@@ -73,6 +73,8 @@ class Classifier(MetaLearner):
         for name in ("low", "high"):
             if any(value is not None for value in (values[name], *(getattr(learner, name) for learner in within))):
                 raise ValueError(f"{type(self).__name__}: {name} must be None: classes have no range")
+        if any(learner._limits.exist for learner in within):
+            raise ValueError(f"{type(self).__name__}: learner must take the labels -1 and 1, got {within[0]!r}")
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]

@@ -7,6 +7,7 @@ from driftline.linear.crrls import CRRLS
 from driftline.linear.dfop import DFOP
 from driftline.linear.eg import EG
 from driftline.linear.gd import GD
+from driftline.linear.glm import GLM
 from driftline.linear.h_infinity import HInfinity
 from driftline.linear.kalman import Kalman
 from driftline.linear.laser import LASER
@@ -28,6 +29,7 @@ __all__ = [
     "DFOP",
     "EG",
     "GD",
+    "GLM",
     "LASER",
     "LMS",
     "NLMS",

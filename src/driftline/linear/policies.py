@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from driftline import _core
-from driftline._core import Limits, Reset, Time
+from driftline._core import Likelihood, Limits, Reset, Time
 from driftline.base.rules import BOOLEAN, POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
 from driftline.storage.codec import storable
 from driftline.tables.inputs import Array
@@ -123,6 +123,9 @@ class Policy:
             affected. 0 for all other learners.
         concavity: for the Online Newton Step, rho is 1 / (4 error^2), and the weights move by S times the gradient, divided
             by this. 0 for all other learners.
+        likelihood: the loss of a generalised linear model.
+        parameter: the level of its pinball loss, or the threshold of its Huber loss.
+        curvature: of the pinball loss at the quantile of normal errors, times their mean loss.
     """
 
     start: float = 1.0
@@ -135,6 +138,9 @@ class Policy:
     growth_limit: float = 0.0
     robustness: float = 0.0
     concavity: float = 0.0
+    likelihood: Likelihood = Likelihood.NONE
+    parameter: float = 0.0
+    curvature: float = 1.0
 
     @property
     def forgetting(self) -> Divide | None:
@@ -194,4 +200,7 @@ class Policy:
             keep_prior=keep_prior,
             robustness=float(self.robustness),
             concavity=float(self.concavity),
+            likelihood=self.likelihood,
+            parameter=float(self.parameter),
+            curvature=float(self.curvature),
         )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline._core import Likelihood
 from driftline.base.learner import Learner
 from driftline.linear import LASER, WEMM, Add, Divide
 from driftline.linear.policies import Policy
@@ -45,7 +46,7 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
     policy = learner._policy()
     if policy.reset is not None or (policy.radius is not None and math.isfinite(policy.radius)):
         raise ValueError(f"comparator: {name} resets or projects, so the identity does not hold")
-    if policy.robustness > 0 or policy.concavity > 0:
+    if policy.robustness > 0 or policy.concavity > 0 or policy.likelihood is not Likelihood.NONE:
         raise ValueError(f"comparator: {name} does not minimise a penalised loss")
     if policy.noise is None:
         weights = wemm_weights(rows, 1 / policy.start)

@@ -29,7 +29,7 @@ def base_of(config: Config) -> Learner | Forecaster:
 
 def learner_of(spec: Config, field: str = "learner") -> Learner:
     """A learner from its name and its parameters; raises Problem 422 if there is no such learner."""
-    known, name = registry.regressors(), spec["learner"]
+    known, name = registry.of_numbers(), spec["learner"]
     if name not in known:
         raise Problem(422, f"there is no learner {name!r}.{closest(name, known)}", field=field)
     try:

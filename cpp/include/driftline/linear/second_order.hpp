@@ -35,11 +35,14 @@ template <class T>
 DRIFTLINE_INLINE void show(SecondOrderState<T>& m, const View& view, double prediction, const Outputs& out, Index t) {
     out.predictions[t] = prediction;
     if (out.spread()) [[unlikely]]
-        write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, plain_s(view), 1), m.sums.largest_loss);
+        write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, prediction, plain_s(view)),
+                     m.sums.largest_loss);
 }
 // The squared error of the prediction shown, divided by the label's variance; rho is in the view's units.
-DRIFTLINE_INLINE double score_of(const View& view, double y, double shown, double rho) {
-    const double error = (y - shown) * view.scale;
+DRIFTLINE_INLINE double score_of(const Policy& policy, const View& view, double y, double shown, double rho) {
+    const double error = (y - shown) * view.scale, unit = view.scale * view.scale;
+    if (policy.has_mean()) [[unlikely]]
+        return error * error / (unit * at_least(DBL_MIN, label_variance(policy, shown, rho / unit, plain_s(view))));
     return error * error / (rho + view.s);
 }
 
@@ -50,6 +53,13 @@ DRIFTLINE_INLINE void count_row(Sums& sums, const View& view, double y, double s
     sums.largest_loss = at_least(sums.largest_loss, at_most(error * error, DBL_MAX));
     sums.largest_label = at_least(sums.largest_label, std::fabs(y));
     sums.largest_norm2 = at_least(sums.largest_norm2, view.norm2);
+}
+
+// The same for a generalised linear model, whose `value` holds recent pinball losses.
+template <class T> DRIFTLINE_INLINE void count_linked_row(SecondOrderState<T>& m, const View& view, double y, double shown) {
+    const double losses = pinball_memory * m.sums.value + pinball_loss(m.policy.parameter, y - view.f);
+    count_row(m.sums, view, y, shown, y - shown, 0);
+    m.sums.value = m.policy.likelihood == Likelihood::pinball ? at_most(losses, DBL_MAX) : 0;
 }
 
 // Whether a row right after a reset causes another one: with S = I, |x|^2 decides.
@@ -71,7 +81,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
     move_weights(m, m.x, padded<T>(m.d), gain, error, rho + view.s);
     count_row(m.sums, view, y, prediction, error, gain * error);
-    note(m.coverage, score_of(view, y, prediction, rho), y - prediction);
+    note(m.coverage, score_of(policy, view, y, prediction, rho), y - prediction);
     m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
     m.sums.saturated += rho != noise;
@@ -100,6 +110,30 @@ struct LabelUpdate {
     double label;       // what is learned: y, but for policies that turn labels
     double score;       // the noise by which the error is scored
 };
+// The factor that gives the pinball loss the curvature of half the squared error: the density of errors at their quantile,
+// phi(z)^2 over the mean loss if they are normal, is that curvature. The mean is of recent rows, this one included.
+template <class T> DRIFTLINE_INLINE double pinball_unit(const SecondOrderState<T>& m, const View& view, double y) {
+    const double rows = m.sums.rows + 1, all = rows > 1e4 ? 1 : -std::expm1(rows * std::log(pinball_memory));
+    const double mean =
+        (pinball_memory * m.sums.value + pinball_loss(m.policy.parameter, y - view.f)) * (1 - pinball_memory) / all;
+    return mean / m.policy.curvature;
+}
+
+// A generalised linear model learns a row as if the noise were 1 / information, and the label such that the step of the
+// squared error led to where the implicit step of the loss leads.
+template <class T>
+DRIFTLINE_INLINE LabelUpdate linked(const SecondOrderState<T>& m, View& view, LabelUpdate change, double y) {
+    const double unit = m.policy.likelihood == Likelihood::pinball ? pinball_unit(m, view, y) : 1;
+    const Implicit step = implicit_step(m.policy, unit, view.f, y, view.s / change.rho);
+    change.gain = saturate(-step.slope * view.scale / change.rho, DBL_MAX);
+    const double noise = change.rho / step.information;
+    change.rho = at_most(at_least(smallest_noise<T>, noise), largest_noise);
+    view.held |= noise < smallest_noise<T>; // more is as good as no information
+    change.error = saturate(change.gain * ((change.rho + view.s) / view.scale), DBL_MAX);
+    change.label = saturate(view.f + change.error, DBL_MAX);
+    return change;
+}
+
 // The H-infinity filter and the Online Newton Step learn a row as if its label were farther from the prediction; the latter
 // also gives it the noise 1/(4 error^2) instead of 1.
 template <class T> DRIFTLINE_INLINE LabelUpdate turned(const Policy& policy, View& view, LabelUpdate change) {
@@ -125,6 +159,8 @@ DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, View& view, E
         error = std::copysign(DBL_MAX, error);
     const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
     const LabelUpdate change = {shown, rho, error, error * view.scale / (rho + view.s), y, rho};
+    if (m.policy.has_mean()) [[unlikely]]
+        return linked(m, view, change, y);
     return m.policy.turns_labels() ? turned<T>(m.policy, view, change) : change;
 }
 
@@ -172,8 +208,11 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     }
     Sums& sums = m.sums;
     const double value = change.gain * error;
-    count_row(sums, view, y, change.shown, y - view.f, value);
-    note(m.coverage, extras.prediction ? score_of(view, y, change.shown, change.score) : value, y - change.shown);
+    if (m.policy.has_mean()) [[unlikely]]
+        count_linked_row(m, view, y, change.shown);
+    else
+        count_row(sums, view, y, change.shown, y - view.f, value);
+    note(m.coverage, extras.prediction ? score_of(m.policy, view, y, change.shown, change.score) : value, y - change.shown);
     if (extras.prediction)
         sums.shrunk += at_most(view.s / (change.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {
@@ -268,7 +307,8 @@ DRIFTLINE_ONCE Status pass_row(SecondOrderState<T>& m, const Batch& batch, Index
         if (const Status status = predict_row(m, out.predictions[t], out.spread() ? &s : nullptr); status != Status::done)
             return status;
         if (out.spread())
-            write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, s, 1), m.sums.largest_loss);
+            write_spread(out, t, m.coverage, m.policy.labels, label_variance(m.policy, out.predictions[t], s),
+                         m.sums.largest_loss);
     }
     m.ready = false;
     out.skipped += was_skipped<T>(batch, t, action);

@@ -10,6 +10,7 @@ namespace driftline {
 
 enum class Time : int { none, divide, add };
 enum class Reset : int { none, every, below };
+enum class Likelihood : int { none, poisson, gamma, logistic, pinball, huber }; // none: the squared error
 
 // The effects of time, noise, shrinking, resets and the ball; see docs/mathematics.md.
 struct Policy {
@@ -30,14 +31,13 @@ struct Policy {
     bool keep_prior = false; // the prior does not fade under forgetting
     double robustness = 0;   // of the H-infinity filter: the errors that move the weights are divided by 1 - robustness
     double concavity = 0;    // of the Online Newton Step: the noise is 1/(4 error^2), and w moves by gradient/concavity
-    bool turns_labels() const { return robustness > 0 || concavity > 0; }
+    Likelihood likelihood = Likelihood::none; // of a generalised linear model
+    double parameter = 0;                     // the level of its pinball loss, the threshold of its Huber loss
+    double curvature = 1;                     // of the pinball loss at the quantile of normal errors, times their mean loss
+    bool has_mean() const { return likelihood != Likelihood::none; } // the prediction is the mean of a label with w.x
+    bool turns_labels() const { return robustness > 0 || concavity > 0 || has_mean(); }
     bool operator==(const Policy&) const = default;
 };
-
-// The variance of a label of the given weight, with x'S x = s.
-DRIFTLINE_INLINE double label_variance(const Policy& policy, double s, double weight) {
-    return (policy.complement ? 1 - s : policy.noise) / weight + s;
-}
 
 // Values for rows or segments first, first + 1, ...; empty for constant policies.
 struct Schedule {
@@ -50,9 +50,9 @@ struct Schedule {
 
 struct Sums {
     double rows = 0;
-    double loss = 0;          // sum of squared errors of the predictions
-    double value = 0;         // sum of (y - w.x)^2 / (rho + s), discounted by the forgetting
-    double largest_loss = 0;  // of one row, from w.x
+    double loss = 0;         // sum of squared errors of the predictions
+    double value = 0;        // sum of (y - w.x)^2 / (rho + s), discounted by the forgetting; for the pinball loss, of losses
+    double largest_loss = 0; // of one row, from w.x
     double largest_label = 0; // |y|
     double largest_norm2 = 0; // |x|^2
     double resets = 0;
@@ -101,6 +101,8 @@ inline constexpr double growth_room = 16;
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // When less than this is left of the prior, a policy that keeps it raises it, to the reciprocal at most.
 inline constexpr double least_prior = 0.79;
+// The discount of pinball losses from row to row.
+inline constexpr double pinball_memory = 0.995;
 // The largest start and drift, and the smallest start and noise, whose results T can hold.
 template <class T> inline constexpr double largest_start = sizeof(T) == 8 ? 1e100 : 1e15;
 template <class T> inline constexpr double smallest_start = sizeof(T) == 8 ? 1e-100 : 1e-30;
