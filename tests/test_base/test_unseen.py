@@ -1,6 +1,7 @@
 """Categories that a model has not learned, and rows that bring new features."""
 
 import copy
+import json
 
 import numpy as np
 import pandas as pd
@@ -184,3 +185,58 @@ def test_a_row_with_new_features_is_learned_as_its_ticket_is(name, missing, text
             by_row.learn_one(row, y, sample_weight=weight)
             by_ticket.tell(by_ticket.ask(row, delay=0), y, sample_weight=weight)
             require_same_state(by_ticket, by_row, "state")
+
+
+KEYLESS = {"rls": dl.RLS, "kalman": dl.Kalman, "pipeline": lambda **given: (Standardize() | dl.RLS()).set_params(**given)}
+
+
+@pytest.mark.parametrize("name", KEYLESS)
+def test_a_row_without_a_key_for_text_has_a_missing_text(name):
+    """With 0 in all features of the column, a row would ask for the level that the texts deviate from."""
+    X, y = rows(300)
+    for word in ("raise", "skip", "mean"):
+        model = KEYLESS[name](missing=word)
+        model.run(X, y)
+        if word == "raise":
+            for ask in (model.predict_one, model.ask, lambda x, model=model: model.learn_one(x, 1.0)):
+                with pytest.raises(ValueError, match=r"x lacks 'tree'.*missing=\"skip\".*missing=\"mean\""):
+                    ask({"load": 0.3})
+            assert model.n_seen_ == 300
+            continue
+        lacking, empty = copy.deepcopy(model), copy.deepcopy(model)
+        for row in ({"load": 0.3}, pd.Series({"load": 0.3}), {}):
+            filled = {"load": 0.0, **row, "tree": None}
+            np.testing.assert_equal(lacking.predict_one(row), empty.predict_one(filled))
+            np.testing.assert_equal(lacking.predict_interval(row), empty.predict_interval(filled))
+            np.testing.assert_equal(lacking.ask(row).prediction, empty.ask(filled).prediction)
+            if word == "mean":
+                assert lacking.predict_one(row) == model.predict_one({**filled, "tree": "yew"})
+        for label in (120.0, 125.0):  # the second time, the marker of missing texts is known
+            lacking.learn_one({"load": 0.3}, label)
+            empty.learn_one({"load": 0.3, "tree": None}, label)
+            lacking.tell(lacking.ask({"load": 0.2}), label)
+            empty.tell(empty.ask({"load": 0.2, "tree": None}), label)
+        require_same_state(lacking, empty, "state")
+
+
+def test_rows_of_a_file_without_a_key_for_text_are_those_of_a_loop(tmp_path):
+    X, y = rows(300)
+    mappings = [*X.to_dict("records"), *[{"load": 0.5}] * 3]
+    labels = [*y.tolist(), 120.0, 121.0, 122.0]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps({**row, "y": label}) + "\n" for row, label in zip(mappings, labels, strict=True)))
+    parts = [run.predictions for _, run in dl.files.follow(dl.RLS(missing="mean"), dl.files.open_rows(path, target="y"))]
+    model, expected = dl.RLS(missing="mean"), []
+    for row, label in zip(mappings, labels, strict=True):
+        expected.append(model.predict_one(row))
+        model.learn_one(row, label)
+    np.testing.assert_array_equal(np.concatenate(parts), expected)
+
+
+def test_a_row_that_was_asked_before_a_column_of_text_came_is_learned_without_it():
+    model = dl.RLS()
+    model.learn_one({"load": 1.0}, 1.0)
+    ticket = model.ask({"load": 2.0})
+    model.learn_one({"load": 2.0, "tree": "oak"}, 2.0)
+    model.tell(ticket, 3.0)
+    assert model.n_seen_ == 3

@@ -134,7 +134,9 @@ def test_after_an_interrupt_all_nested_learners_have_learned_the_row_or_none(nam
 
 
 @pytest.mark.parametrize("make", [dl.RLS, dl.Auto, lambda: Standardize() | dl.RLS()], ids=["rls", "auto", "pipeline"])
-@pytest.mark.parametrize(("x", "words"), [({"shop": 3.0}, "text, got 3.0"), ({"load": "high"}, "a number, got 'high'")])
+@pytest.mark.parametrize(
+    ("x", "words"), [({"shop": 3.0}, "text, got 3.0"), ({"load": "high", "shop": "north"}, "a number, got 'high'")]
+)
 def test_a_ticket_does_not_change_the_type_of_a_column(make, x, words):
     """A native core knows no text columns: it would ignore the name, and make a number there a new feature."""
     model = make()

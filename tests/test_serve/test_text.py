@@ -34,7 +34,7 @@ def test_text_is_encoded_as_by_the_learners_and_survives_a_restart(start):
 def test_a_feature_cannot_change_between_number_and_text(client):
     client.post("/v1/models/m/learn", json={"x": {"u": 1.0, "shop": "north"}, "y": 1.0})
     for x, words in (
-        ({"u": "one"}, "x['u'] must be a number, got 'one'"),
+        ({"u": "one", "shop": "north"}, "x['u'] must be a number, got 'one'"),
         ({"shop": 3.0}, "x['shop'] must be text, got 3.0"),
     ):
         answer = client.post("/v1/models/m/learn", json={"x": x, "y": 1.0})

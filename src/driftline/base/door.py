@@ -174,6 +174,10 @@ class Door:
         """Raises ValueError that names a bad value and its place."""
         raise ValueError(f"{where}: {what} has {inputs.spell(value)} in {place}{self._beyond(value)}{self._remedy(value)}")
 
+    def refuse_absent(self, where: str, name: Name) -> NoReturn:
+        """Raises ValueError for a row that lacks a column of text or times."""
+        raise ValueError(f"{where}: x lacks {name!r}, which is not a number that could be 0{self._remedy(np.nan)}")
+
     def _remedy(self, value: float, of_label: bool = False) -> str:
         """What can be done about a value that is not finite."""
         if np.isfinite(value) or self.missing in (None, "skip"):

@@ -22,6 +22,7 @@ from driftline.tables.columns import Column
 from driftline.tables.encoder import Columns, Growth
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import FILLS, RAISE, SKIP
+from driftline.tables.row_plan import RowPlan
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -52,7 +53,10 @@ def known_row(learner: Learner, x: Any, *, learned: bool) -> list[float] | None:
         return None
     kind = type(x)
     if kind is dict or kind is Row:
-        return columns.plan(learner._largest).of_mapping(x.items(), learned) if columns.named else None
+        if not columns.named:
+            return None
+        plan = columns.plan(learner._largest)
+        return plan.of_mapping(plan.completed(x).items() if kind is dict else x.items(), learned)
     if not missing.by_column(columns.missing):  # arrays hold features, not columns
         return None
     if kind is np.ndarray and x.ndim == 1 and x.dtype.kind == "f":
@@ -63,8 +67,11 @@ def known_row(learner: Learner, x: Any, *, learned: bool) -> list[float] | None:
 def known_cells(learner: Learner, x: Any, row: list[float]) -> Row:
     """A known row by columns, with the values that fill it in."""
     columns: Any = learner._columns
+    plan: RowPlan = columns.plan(learner._largest)
+    if type(x) is dict:
+        x = plan.completed(x)
     items = x.items() if isinstance(x, dict) else zip(columns.columns, map(float, x), strict=True)
-    return columns.plan(learner._largest).as_given(items, row, isinstance(x, dict))  # type: ignore[no-any-return]
+    return plan.as_given(items, row, isinstance(x, dict))
 
 
 def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
@@ -79,7 +86,7 @@ def enter(learner: Learner, x: Any, where: str, *, grow: bool) -> Entered:
     given = _cells(learner, x, where)
     if given is None:
         return Entered(x)
-    lost = _refuse_bad(learner, given, where)
+    lost = _refuse_bad(learner, x, given, where)
     columns = (learner._columns or begin(learner, where, given.named)).copy()
     learns = (grow or learner._core is None) and not lost
     found = columns.row(given, where, grow=learns)
@@ -98,6 +105,8 @@ def _cells(learner: Learner, x: Any, where: str) -> Row | None:
     if isinstance(x, Mapping):
         if learner._columns is not None and not learner._columns.named:
             Door(type(learner).__name__, 1, None).known_names(where)  # raises
+        if learner._columns is not None:
+            x = learner._columns.plan(learner._largest).completed(x)
         plain = learner._columns is None and not every and not cells.has_special_values(x)
         return None if plain else cells.of_mapping(x, where)
     if not every:
@@ -125,12 +134,14 @@ def begin(learner: Learner, where: str, named: bool, limit: int = CATEGORIES) ->
     return columns
 
 
-def _refuse_bad(learner: Learner, given: Row, where: str) -> bool:
-    """Refuses bad values; returns whether the row is left out because of one."""
+def _refuse_bad(learner: Learner, x: Any, given: Row, where: str) -> bool:
+    """Refuses bad values of a row; returns whether it is left out because of one."""
     door, lost = learner._door, False
     for name, value in given.items():
         word = missing.word(learner.missing, name)
         if (value is None and word not in FILLS) or (isinstance(value, float) and not abs(value) <= door.largest):
+            if word != SKIP and isinstance(x, Mapping) and name not in x:
+                door.refuse_absent(where, name)
             if word != SKIP:
                 door.refuse_value(np.nan if value is None else value, where, "x", f"feature {name!r}")
             lost = True

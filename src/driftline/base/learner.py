@@ -64,7 +64,7 @@ class Learner(Model, Saved):
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
     _core: Any = params.state(None)  # a Core, once there is one
-    _direct: Any = params.state(None)  # the core, if it can read single rows in place
+    _direct: Any = params.state(None)  # the core, if it can read single rows in place: those of a model without columns
     _columns: Columns | None = params.state(None)  # if they are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # number of labels per row, if several
     _known_traits: tuple[Any, Traits] = params.state((None, PLAIN))  # with the parameters that they belong to
@@ -122,7 +122,7 @@ class Learner(Model, Saved):
 
     def predict_one(self, x: Any) -> float:
         """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
-        core = self._direct
+        core = self._direct if self._columns is None else None
         if core is not None:
             prediction: float | None = core.predict(x)  # an array if rows have several labels
             if prediction is not None:
@@ -148,7 +148,7 @@ class Learner(Model, Saved):
         where = f"{type(self).__name__}.predict_interval"
         place = as_level(level, where)
         self._require_one_label(where, "intervals")
-        core = self._direct
+        core = self._direct if self._columns is None else None
         if core is not None:
             ends: tuple[float, float] | None = core.predict_interval(x, place)
             if ends is not None:
@@ -183,7 +183,7 @@ class Learner(Model, Saved):
         if is_block(x):
             return self._predicted(x, "predict_quantiles", wanted).quantiles  # type: ignore[no-any-return]
         self._require_one_label(where, "quantiles")
-        core = self._direct
+        core = self._direct if self._columns is None else None
         found: Array | None = None if core is None else core.predict_quantiles(x, wanted.quantiles)
         if found is None:
             row = encoding.known_row(self, x, learned=False)
@@ -232,7 +232,7 @@ class Learner(Model, Saved):
 
     def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
         """Learns from one row. If a mapping has new features, the model grows."""
-        core = self._direct
+        core = self._direct if self._columns is None else None
         if core is None:
             slow_path.learn(self, x, y, sample_weight, _UNREAD)
             return
@@ -253,7 +253,7 @@ class Learner(Model, Saved):
         """
         if delay is not None and not (type(delay) is int and 0 <= delay < _LONGEST_DELAY):
             delay = int(_DELAY.require(f"{type(self).__name__}.ask", "delay", delay))
-        core = self._direct if self._columns is None else None  # because it would overlook the name of a text column
+        core = self._direct if self._columns is None else None
         ticket = None if core is None else core.ask(x, delay, Ticket)
         return slow_path.ask(self, x, delay) if ticket is None else ticket
 

@@ -16,7 +16,7 @@ from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
 from driftline.base.encoding import Entered
 from driftline.base.ticket import Ticket
-from driftline.tables import inputs, missing
+from driftline.tables import cells, inputs, missing
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 
@@ -121,7 +121,7 @@ def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None
     elif learner._columns is not None and isinstance(
         ticket.x, Mapping
     ):  # text has come since, and the columns must be known
-        x, updated, _ = encoding.enter(learner, ticket.x, where, grow=True)
+        x, updated, _ = encoding.enter(learner, cells.of_mapping(ticket.x, where), where, grow=True)
         inner = tickets.with_row(ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     if checked is None:

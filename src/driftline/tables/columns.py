@@ -32,6 +32,7 @@ class Column(ABC):
     """What is known about a column from the rows so far."""
 
     kind: str
+    is_zero_if_absent: ClassVar[bool] = False  # rather than missing, in a mapping without the column
     changing: ClassVar[tuple[str, ...]] = ()  # the attributes that every learned row changes
 
     def __init__(self, name: str) -> None:

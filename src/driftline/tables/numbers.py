@@ -26,6 +26,7 @@ class Numbers(Column):
     """
 
     kind = NUMBER
+    is_zero_if_absent = True
 
     def __init__(self, name: str, policy: str = LAST) -> None:
         super().__init__(name)

@@ -34,6 +34,7 @@ class RowPlan:
     ) -> None:
         self.names, self._largest, self._gaps = names, largest, frozenset(gaps)
         self._known = frozenset(names)
+        self._expected = {name for name, column in columns.items() if column.met and not column.is_zero_if_absent}
         places: dict[Name, dict[str, int]] = {name: {} for name in columns}
         for place, (name, key) in enumerate(features):
             places[name][key] = place
@@ -43,6 +44,11 @@ class RowPlan:
         self._after = [column.after(found) for column, found in changing]
         self._owners = [column for column, _ in changing for _ in column.changing]
         self._attributes = [attribute for column, _ in changing for attribute in column.changing]
+
+    def completed(self, x: Mapping[Name, Any]) -> Mapping[Name, Any]:
+        """A row with None for the text and times that it lacks; absent numbers are 0."""
+        absent = self._expected - x.keys()
+        return {**x, **dict.fromkeys(absent)} if absent else x
 
     def of_mapping(self, items: Iterable[tuple[Name, Any]], learned: bool) -> list[float] | None:
         """The features of a row; None if it has a bad value or brings something new."""
