@@ -1,6 +1,8 @@
 """Rows with text, times, truth values and gaps: each edge predicts what any of them learned."""
 
+import datetime as dt
 import json
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +33,17 @@ def post(client, path, **body):
     answer = client.post(f"/v1/models/{path}", json=body)
     assert answer.status_code == 200, answer.content
     return answer.json()
+
+
+ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+
+
+def stream_of(table):
+    """A table as the body of a request."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return sink.getvalue().to_pybytes()
 
 
 # A model trained on the rows, by each edge: after each row, or with labels that come three rows late, by id.
@@ -120,16 +133,37 @@ def test_keyed_models_and_arrow_streams_take_raw_rows(start):
     client.put("/v1/models/m", json={"learner": "rls", "params": {"missing": WORDS}, "keyed": True})
     keys = [f"k{place % 3}" for place in range(120)]
     table = pa.Table.from_pandas(FRAME[:120].assign(key=keys, y=LABELS[:120]), preserve_index=False)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    kind = {"content-type": "application/vnd.apache.arrow.stream"}
-    assert client.post("/v1/models/m/learn", content=sink.getvalue().to_pybytes(), headers=kind).json()["learned"] == 120
+    assert client.post("/v1/models/m/learn", content=stream_of(table), headers=ARROW).json()["learned"] == 120
     models = {}
     for key, row, y in zip(keys, ROWS, LABELS, strict=False):
         models.setdefault(key, dl.RLS(missing=WORDS)).learn_one(row, y)
     for key, model in models.items():
         assert client.get("/v1/models/m/export", params={"key": key}).content == model.to_bytes()
+
+
+def test_arrow_streams_are_read_as_the_library_reads_tables(start):
+    """Times are local in their zone, durations seconds, and decimals numbers."""
+    client, y = start(), [1.0, 2.0, 3.0]
+    hours = [dt.datetime(2026, 7, 1, hour, tzinfo=dt.UTC) for hour in (1, 21, 23)]
+    table = pa.table({
+        "local": pa.array(hours, pa.timestamp("us", "Europe/Berlin")),
+        "fine": pa.array(hours, pa.timestamp("ns", "Asia/Tokyo")),
+        "day": pa.array([dt.date(2026, 7, 1), None, dt.date(2026, 7, 4)]),
+        "took": pa.array([1500, None, 3], pa.duration("ms")),
+        "price": pa.array([Decimal("1.25"), Decimal("2.50"), None], pa.decimal128(5, 2)),
+        "shop": pa.array(["north", "south", None]).dictionary_encode(),
+    })  # fmt: skip
+    client.put("/v1/models/m", json={"learner": "rls", "params": {"missing": "mean"}})
+    answer = client.post("/v1/models/m/learn", content=stream_of(table.append_column("y", pa.array(y))), headers=ARROW)
+    assert answer.json() == {"learned": 3, "known": 0}
+    model = dl.RLS(missing="mean")
+    model.run(table, y)
+    assert client.get("/v1/models/m/export").content == model.to_bytes()
+    for bad in (pa.array([[1.0]] * 3), pa.array([1.0, np.inf, 2.0])):
+        table = pa.table({"wrong": bad, "y": y})
+        answer = client.post("/v1/models/m/learn", content=stream_of(table), headers=ARROW)
+        assert refused(answer, 422)
+        assert "the column 'wrong'" in answer.text
 
 
 def test_a_skipped_row_has_no_prediction_and_teaches_nothing(start):
