@@ -101,9 +101,10 @@ def test_numbers_are_classes_too(capsys, tmp_path):
 @pytest.mark.parametrize(("arguments", "words"), [
     (["run", "--level", "0.9"], "--level cannot be combined with --task classify"),
     (["run", "--steps", "3"], "--steps cannot be combined with --task classify"),
+    (["run", "--key", "a"], "--key cannot be combined with --task classify"),
     (["run", "--report", "page.html"], "--report cannot be combined with --task classify"),
     (["run", "--task", "cluster"], "task must be"),
-], ids=["level", "steps", "report", "cluster"])  # fmt: skip
+], ids=["level", "steps", "key", "report", "cluster"])  # fmt: skip
 def test_options_that_conflict_with_classes_are_refused(capsys, forest, arguments, words):
     command, *rest = arguments
     given = ["--task", "classify"] if "--task" not in rest else []

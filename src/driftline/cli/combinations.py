@@ -45,7 +45,7 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
         raise typer.BadParameter("--labels needs --id, the column that says which row a label belongs to")
     if labels is not None and options.time is None:
         raise typer.BadParameter("--labels needs --time, a column of both files that shows which labels were known when")
-    flags = {"--id": options.id, **flags}
+    flags = {"--id": options.id, "--key": options.key, **flags}
     if options.id is not None:
         _refuse(flags, "--id", "--steps", "--delay", "--report")
     if flags["--pooled"] and options.key is None:
@@ -54,7 +54,7 @@ def checked(options: Options, flags: Mapping[str, object]) -> Options:
         _refuse(flags, "--key", "--id", "--labels", "--steps", "--delay")
         options = replace(options, missing={"": SKIP, **options.missing})
     if options.task == CLASSIFY:
-        _refuse(flags, "--task classify", "--pooled", "--level", "--quantiles", "--steps", "--id", "--report")
+        _refuse(flags, "--task classify", "--key", "--pooled", "--level", "--quantiles", "--steps", "--id", "--report")
     if flags["--steps"] is not None and delay:
         raise typer.BadParameter(
             f"--delay cannot be combined with --steps: if labels come {delay} rows late, add {delay} to --steps"
