@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -51,7 +51,8 @@ class Stepper:
     ) -> None:
         self.learner, self.delay = learner, delay
         self.waiting: deque[tuple[Any, Any]] = deque(waiting)
-        self.by_id: dict[Any, Any] = {} if by_id is None else by_id
+        # a plain dict would scan the removed rows to find the oldest
+        self.by_id: dict[Any, Any] = OrderedDict() if by_id is None else by_id
         self.at = self.told = 0
 
     def rows(
