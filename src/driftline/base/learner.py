@@ -497,7 +497,7 @@ class Learner(Model, Saved):
 
     def _set_core(self, core: Core, names: list[Name] | None) -> None:
         self._require_valid()
-        self._refused = None  # from now on, parameters are checked as soon as they are set
+        self._checks_later, self._broken = False, {}  # from now on, parameters are checked as soon as they are set
         core.guard = self._guard
         self._core = core
         self._direct = core if self.missing in (missing.RAISE, missing.SKIP) else None
@@ -619,8 +619,8 @@ class Learner(Model, Saved):
     def __getstate__(self) -> dict[str, Any]:
         """The complete state, for pickles, files and undo."""
         state: dict[str, Any] = {"params": self._given, "skipped": self._skipped, "names": self._names}
-        if self._refused is not None:
-            state["refused"] = self._refused
+        if self._checks_later:
+            state["refused"] = dict(self._broken)
         if self._core is not None:
             state["core"] = self._core.get_state()
             state |= {name: getattr(self, name) for name in self._kept}
@@ -632,7 +632,7 @@ class Learner(Model, Saved):
         """Restores an exported state; raises ValueError if it is invalid."""
         if state["params"] is not getattr(self, "_given", None):
             self._store(state["params"])
-        self._refused = state.get("refused")
+        self._checks_later, self._broken = "refused" in state, state.get("refused", {})
         for name in self._kept:
             if name in state:
                 setattr(self, name, state[name])  # reading __dict__ would slow down every later access to an attribute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -48,11 +48,11 @@ class Model(river.Estimator):
         """The copy that scikit-learn's ``clone`` makes; see :mod:`driftline.base.params`."""
         from sklearn.base import clone
 
-        def copies(values: dict[str, Any]) -> dict[str, Any]:
+        def copies(values: Mapping[str, Any]) -> dict[str, Any]:
             return {name: clone(value, safe=False) for name, value in values.items()}
 
         other = type(self)(**copies(self._given))
-        other._refused = copies(self._refused or {})
+        other._checks_later, other._broken = True, copies(self._broken)
         for part in other._models():
             part._keep_valid()
         return other

@@ -141,7 +141,7 @@ class Nested(Learner):
         for place, inner in within.items():
             name, value = self._owner(place, plain)
             learner = dict(_learners_in(name, value))[place]
-            copied = learner.clone() if self._refused is None else learner.__sklearn_clone__()
+            copied = learner.clone() if not self._checks_later else learner.__sklearn_clone__()
             changed = copied.set_params(**inner)
             changed._keep_valid()
             plain[name] = changed if value is learner else [changed if item is learner else item for item in value]

@@ -10,9 +10,9 @@ where an error would end it, and fits them where an error is a failed fit.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from driftline.base import rules
@@ -81,7 +81,8 @@ class Parametrised:
     _quiet: ClassVar[tuple[str, ...]] = ()  # parameters that repr omits at their default
     _given: dict[str, Any]  # parameters by name, as given
     _values: SimpleNamespace  # the same, numbers as Python's own types
-    _refused: dict[str, Any] | None = None  # in a copy by scikit-learn that has not learned: changes that break a rule
+    _checks_later: bool = False  # whether this is a copy by scikit-learn that has not learned
+    _broken: Mapping[str, Any] = MappingProxyType({})  # parameters of such a copy that break a rule
 
     def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)
@@ -114,7 +115,7 @@ class Parametrised:
         construct.__name__, construct.__qualname__ = "__init__", f"{cls.__qualname__}.__init__"
         cls.__init__ = construct  # type: ignore[assignment,method-assign]
 
-    def _assign(self, changes: dict[str, Any]) -> None:
+    def _assign(self, changes: Mapping[str, Any]) -> None:
         """Checks everything first, so that a refused change changes nothing."""
         owner = type(self).__name__
         for name in changes:
@@ -131,20 +132,20 @@ class Parametrised:
 
     def _change(self, changes: dict[str, Any]) -> None:
         """Changes parameters. A copy by scikit-learn keeps changes that break a rule, until others mend it or it learns."""
-        if self._refused is None:
+        if not self._checks_later:
             self._assign(changes)
             return
-        together = {**self._refused, **changes}
+        together = {**self._broken, **changes}
         try:
             self._assign(together)
-            self._refused = {}
+            self._broken = {}
         except ValueError:
-            self._refused = together
+            self._broken = together
 
     def _require_valid(self) -> None:
         """Raises ValueError if a parameter breaks a rule, of this model or of one among its parameters."""
-        if self._refused:
-            self._assign(self._refused)
+        if self._broken:
+            self._assign(self._broken)
         for value in self._given.values():
             for part in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(part, Parametrised):
@@ -152,7 +153,7 @@ class Parametrised:
 
     def _keep_valid(self) -> None:
         """If all parameters are valid: requires it from now on. Parts of a copy are never asked to."""
-        self._refused = self._refused or None
+        self._checks_later = bool(self._broken)
 
     def _models(self) -> list[Parametrised]:
         """The models among the parameters."""
@@ -171,7 +172,7 @@ class Parametrised:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The hyper-parameters by name, as given."""
-        return {**self._given, **(self._refused or {})}
+        return {**self._given, **self._broken}
 
     def set_params(self, **changes: Any) -> Any:
         """Changes hyper-parameters, all or none of them."""

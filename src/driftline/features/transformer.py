@@ -205,7 +205,7 @@ class Transformer(Model):
     def _ready(self, width: int, names: list[Name] | None) -> Chain:
         if self._chain is None:
             self._chain = self._chain_for(width)
-            self._refused = None  # from now on, parameters are checked as soon as they are set
+            self._checks_later, self._broken = False, {}  # from now on, parameters are checked as soon as they are set
         elif width > self._chain.inputs:
             self._chain.grow(width - self._chain.inputs)
         self._names = None if names is None else list(names)
@@ -263,13 +263,13 @@ class Transformer(Model):
         with self._guard.claim():
             chain = self._chain
             state = {} if chain is None else {"width": chain.inputs, "parts": chain.get_state()}
-            if self._refused is not None:
-                state["refused"] = self._refused
+            if self._checks_later:
+                state["refused"] = dict(self._broken)
             return {"params": self._given, "names": copy.copy(self._names), **state}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._store(state["params"])
-        self._refused = state.get("refused")
+        self._checks_later, self._broken = "refused" in state, state.get("refused", {})
         chain = None
         if "parts" in state:
             chain = Chain(self._parts(), state["width"])
