@@ -130,7 +130,9 @@ def test_invalid_number_keys_are_refused_before_anything_is_learned(keys, error,
         (7, TypeError, "keys must hold one key for each row"),
         ({"a", "b"}, TypeError, "keys must be a sequence or a column, in the order of the rows, got a set"),
         ({"a": 1, "b": 2}, TypeError, "got a dict"),
-        (pd.DataFrame({"a": [1, 2], "b": [3, 4]}), TypeError, "got a DataFrame"),
+        (pd.DataFrame({"a": [1, 2], "b": ["x", None]}), ValueError, r"the key of row 1 is \(2, (None|nan)\)"),
+        (pd.DataFrame({"a": [1], "b": [3]}), ValueError, "X has 2 rows, keys has 1"),
+        (pd.DataFrame(index=[0, 1]), ValueError, "keys is a frame without columns"),
         (["a"], ValueError, "X has 2 rows, keys has 1"),
         (["a", ["b"]], TypeError, r"a key must be hashable, got \['b'\] in row 1"),
         (["a", None], ValueError, "the key of row 1 is None, which stands for a missing value"),
@@ -283,3 +285,23 @@ def test_only_keys_of_rows_that_were_learned_are_remembered(make, given, kept):
     keys.accept(fresh, slots, 2)
     assert keys.listed == kept
     assert keys.find(given[2]) is None
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_the_columns_of_a_frame_are_parts_of_a_key(pooled):
+    keys, X, y = keyed_rows()
+    towns = {"region": keys % 2, "town": NAMES[keys]}
+    expected = dl.Fleet(dl.RLS(), pooled=pooled, named=True)
+    run = expected.run([(int(key) % 2, str(NAMES[key])) for key in keys], X, y)
+    for frame in (pd.DataFrame(towns), polars.DataFrame(towns), pyarrow.table(towns)):
+        fleet = dl.Fleet(dl.RLS(), pooled=pooled)
+        assert np.array_equal(fleet.run(frame, X, y).predictions, run.predictions)
+        assert fleet.keys_ == expected.keys_
+        assert fleet.predict_one(expected.keys_[0], X[0]) == fleet.predict_many(frame[:1], X[:1])[0]
+        same = dl.Fleet.merge([dl.from_bytes(part.to_bytes()) for part in fleet.split(2)])
+        ticket = dl.FleetTicket.from_bytes(same.ask((0, "oslo"), X[0]).to_bytes())
+        assert ticket.key == (0, "oslo")
+        same.tell(ticket, 1.0)
+        assert sorted(same.keys_) == sorted(expected.keys_)
+    one = pd.DataFrame({"town": NAMES[keys]})
+    assert dl.Fleet(dl.RLS(), pooled=pooled).run(one, X, y).predictions.tolist() == run.predictions.tolist()

@@ -204,6 +204,7 @@ def test_summary_and_drop():
     fleet.drop([0])
     assert fleet.predict_one(0, X[0]) == fleet.predict_one(9, X[0]) == before
     assert "share" not in dl.Fleet(dl.RLS()).summary()
+    assert [len(column) for column in dl.Fleet(dl.RLS(), pooled=True).summary().values()] == [0] * 8
 
 
 @for_each("learner", [dl.RLS(low=0.0, high=4.0), dl.Auto(low=0.0, high=4.0)])
@@ -272,6 +273,15 @@ def test_what_a_pool_cannot_be():
     ]:
         with pytest.raises(error, match=words):
             make()
+    fleet, taken = dl.Fleet(dl.RLS(), pooled=True), pd.DataFrame({"key last": [1.0, 2.0]})
+    for call in (
+        lambda: fleet.run([0, 1], taken, [1.0, 2.0]),
+        lambda: fleet.learn_one(0, {"key last": 1.0}, 1.0),
+        lambda: dl.Fleet(dl.Auto(), pooled=True).run([0, 1], taken.assign(town=["a", "b"]), [1.0, 2.0]),
+    ):
+        with pytest.raises(ValueError, match="the feature 'key last' has the name of one that a pooled fleet adds; rename"):
+            call()
+    assert len(fleet) == 0
     fleets = [dl.Fleet(dl.RLS(), pooled=pooled, named=True) for pooled in (True, False)]
     for fleet in fleets:
         fleet.learn_one(str(fleet), [1.0], 1.0)

@@ -83,8 +83,8 @@ def test_a_ticket_is_saved_copied_and_told_once():
     with pytest.raises(ModelFileError, match="not a ticket of a fleet"):
         dl.FleetTicket.from_bytes(dl.RLS().to_bytes())
     named = dl.Fleet(dl.RLS(), named=True)
-    with pytest.raises(ValueError, match=r"the key \('a', 1\) cannot be saved"):
-        named.ask(("a", 1), [1.0]).to_bytes()
+    with pytest.raises(ValueError, match=r"the key \('a', 1\.5\) cannot be saved"):
+        named.ask(("a", 1.5), [1.0]).to_bytes()
 
 
 @for_each("learner", [dl.RLS(), dl.Auto()])

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.tables import frames
 from driftline.tables.inputs import Array
 
 Key = Hashable
@@ -16,10 +17,12 @@ _LISTING = ("to_pylist", "tolist", "to_list")  # of Arrow, NumPy and pandas, pol
 
 
 def as_keys(keys: Any, rows: int, where: str) -> list[Key]:
-    """One key for each row."""
+    """One key for each row; a tuple for each row of a frame with several columns."""
+    if hasattr(type(keys), "columns"):
+        return _of_frame(keys, rows, where)
     if isinstance(keys, (str, bytes)) or not isinstance(keys, Iterable):
         raise TypeError(f"{where}: keys must hold one key for each row, got {keys!r}")
-    if isinstance(keys, (Set, Mapping)) or hasattr(type(keys), "columns"):
+    if isinstance(keys, (Set, Mapping)):
         raise TypeError(
             f"{where}: keys must be a sequence or a column, in the order of the rows, got a {type(keys).__name__}"
         )
@@ -29,8 +32,18 @@ def as_keys(keys: Any, rows: int, where: str) -> list[Key]:
     return found
 
 
+def _of_frame(frame: Any, rows: int, where: str) -> list[Key]:
+    import narwhals
+
+    columns = frames.columns(narwhals.from_native(frame, eager_only=True))
+    if not columns:
+        raise ValueError(f"{where}: keys is a frame without columns")
+    found = [as_keys(column.to_native(), rows, where) for column in columns]
+    return found[0] if len(found) == 1 else list(zip(*found, strict=True))
+
+
 def as_key(key: Any) -> Key:
-    """One key; a scalar of NumPy, Arrow or pandas becomes a plain Python object."""
+    """One key; a scalar of NumPy, Arrow or pandas becomes a plain Python object, a row of a frame a tuple."""
     if type(key) in _PLAIN:
         return key  # type: ignore[no-any-return]
     if isinstance(key, np.generic):
@@ -43,7 +56,9 @@ def as_key(key: Any) -> Key:
 
 
 def is_missing(key: Key) -> bool:
-    """Whether a key is None, NaN or a frame's missing value, which is not equal to itself or cannot be compared."""
+    """Whether a key is or holds None, NaN or a frame's missing value, which is not equal to itself or cannot be compared."""
+    if type(key) is tuple:
+        return any(map(is_missing, key))
     try:
         return key is None or bool(key != key)
     except TypeError:

@@ -286,6 +286,8 @@ class Pool:
         if self.alarms is not None:
             table[:, 4], table[:, 5] = keys[:, ALARMS], keys[:, LAST_ALARM] - 1
             table[:, 6] += ALARM_BYTES
+        if not count:
+            return table, np.empty(0)
         ages, edges = self._described(slots, None)[1], self._scaled(slots, None, None)[:, 1]
         weights = np.array([(0.0, 0.0) if model._core is None else model.coef_ for model in self.shares])[
             self._serving[ages]
@@ -378,6 +380,9 @@ def _step(model: Learner, rows: CallRows, mine: Array, x: Array, labels: Array |
 
 def with_key(block: RowBlock, features: Array, where: str) -> RowBlock:
     """Rows with the features of their keys as further columns."""
+    twice = [name for name in block.names or () if name in FEATURES]
+    if twice:
+        raise ValueError(f"{where}: the feature {twice[0]!r} has the name of one that a pooled fleet adds; rename it")
     if block.kind in (NUMBERS, FRAME) and block.read is None and not block.special:
         names: list[Name] | None = None if block.names is None else [*block.names, *FEATURES]
         return RowBlock(np.column_stack([block.block(0, block.rows), features]), names=names, where=where)
@@ -393,5 +398,8 @@ def with_key(block: RowBlock, features: Array, where: str) -> RowBlock:
 def _one_with_key(x: Any, features: Array) -> Any:
     x = named(x)
     if isinstance(x, Mapping):
+        twice = [name for name in FEATURES if name in x]
+        if twice:
+            raise ValueError(f"Fleet: the feature {twice[0]!r} has the name of one that a pooled fleet adds; rename it")
         return {**x, **dict(zip(FEATURES, features.tolist(), strict=True))}
     return np.concatenate([np.asarray(x, dtype=np.float64), features])

@@ -12,7 +12,7 @@ from driftline.fleet.keys import Names, Numbers
 from driftline.fleet.packed import Options
 from driftline.fleet.pooled import Pool
 from driftline.fleet.separate import KeyedModel
-from driftline.fleet.ticket import require_saved
+from driftline.fleet.ticket import read_back, require_saved
 from driftline.storage import codec
 
 if TYPE_CHECKING:
@@ -71,10 +71,12 @@ def to_file(fleet: Fleet) -> dict[str, Any]:
 
 def from_file(fleet: Fleet, state: dict[str, Any]) -> None:
     """Restores the state of a file; raises ModelFileError or ValueError if it is invalid."""
-    keys, names, core, learner = (state.get(name) for name in ("keys", "names", "core", "learner"))
+    names, core, learner = (state.get(name) for name in ("names", "core", "learner"))
     codec.require_names(names)
-    if keys is not None and (any(type(key) not in (str, int) for key in keys) or len(set(keys)) != len(keys)):
-        raise ModelFileError("the keys are not distinct texts or whole numbers")
+    if state.get("keys") is not None:
+        state["keys"] = [read_back(key) for key in state["keys"]]
+        if len(set(state["keys"])) != len(state["keys"]):
+            raise ModelFileError("the keys are not distinct")
     if core is not None and "entries" in core:
         for entry in core["entries"]:
             _check_entry(entry, codec.encode_model("Fleet", learner))

@@ -51,7 +51,10 @@ class FleetTicket:
         return self.ticket.quantiles(levels)
 
     def to_bytes(self) -> bytes:
-        """The ticket in the format of a model file; :meth:`from_bytes` reads it back. The key must be text or a number."""
+        """The ticket in the format of a model file; :meth:`from_bytes` reads it back.
+
+        The key must be text, a whole number or a tuple of these.
+        """
         return model_file.to_bytes(self)
 
     @classmethod
@@ -137,7 +140,8 @@ def _fields_of(ticket: FleetTicket) -> dict[str, Any]:
 
 def _made(key: Any, ticket: Any, **pooled: Any) -> FleetTicket:
     tickets = [ticket, *(pooled[name] for name in ("pool", "share", "strangers") if pooled)]
-    if type(key) not in (str, int) or not all(isinstance(part, Ticket) for part in tickets):
+    key = read_back(key)
+    if not all(isinstance(part, Ticket) for part in tickets):
         raise ModelFileError("the ticket of a fleet is damaged")
     if not pooled:
         return FleetTicket(key, ticket)
@@ -149,11 +153,20 @@ def _made(key: Any, ticket: Any, **pooled: Any) -> FleetTicket:
 
 def require_saved(key: Key, where: str) -> Key:
     """The key; raises ValueError if a file cannot hold it."""
-    if type(key) not in (str, int):
+    if not all(type(part) in (str, int) for part in (key if type(key) is tuple else (key,))):
         raise ValueError(
-            f"{where}: the key {key!r} cannot be saved: a model file takes text and whole numbers; pickle takes any key"
+            f"{where}: the key {key!r} cannot be saved: a model file takes text, whole numbers and tuples of these; "
+            "pickle takes any key"
         )
     return key
+
+
+def read_back(key: Any) -> Key:
+    """The key of a file, which has tuples as lists; raises ModelFileError if it is none."""
+    found = tuple(key) if type(key) is list else key
+    if not all(type(part) in (str, int) for part in (found if type(found) is tuple else (found,))):
+        raise ModelFileError(f"the key {key!r} is not text, a whole number or a tuple of these")
+    return found  # type: ignore[no-any-return]
 
 
 codec.register(FleetTicket, "fleet_ticket", _fields_of, _made)
