@@ -219,6 +219,13 @@ def test_a_row_without_a_key_for_text_has_a_missing_text(name):
         require_same_state(lacking, empty, "state")
 
 
+def test_a_row_with_a_feature_of_a_text_does_not_lack_the_text():
+    X, y = rows(300)
+    model = dl.RLS()
+    model.run(X, y)
+    assert model.predict_one({"load": 0.3, "tree=oak": 1.0}) == model.predict_one({"load": 0.3, "tree": "oak"})
+
+
 def test_rows_of_a_file_without_a_key_for_text_are_those_of_a_loop(tmp_path):
     X, y = rows(300)
     mappings = [*X.to_dict("records"), *[{"load": 0.5}] * 3]

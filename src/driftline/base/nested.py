@@ -164,7 +164,8 @@ class Nested(Learner):
 
 def _narrowest(name: str, learners: list[Learner]) -> float | None:
     """The limit that holds for the labels of all learners."""
-    values = [value for learner in learners if math.isfinite(value := getattr(learner._limits, name))]
+    given = [(getattr(learner, name), getattr(learner._limits, name)) for learner in learners]  # a loss may have limits
+    values = [own if value is None else value for value, own in given if math.isfinite(own)]
     return _LIMITS[name](values) if values else None
 
 

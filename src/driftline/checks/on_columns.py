@@ -67,7 +67,9 @@ def a_text_is_a_feature_that_is_one(learner: Learner) -> None:
         by_text.learn_one(row, label)
         by_number.learn_one(numbers, label)
     require_same(by_text.__getstate__()["core"], by_number.__getstate__()["core"], "state")
-    require_same(by_text.predict_one({"tree": "fir"}), by_text.predict_one({"tree=fir": 1.0}), "prediction by the feature")
+    asked = {"when": columns["when"][-1]}
+    by_name, by_feature = by_text.predict_one(asked | {"tree": "fir"}), by_text.predict_one(asked | {"tree=fir": 1.0})
+    require_same(by_name, by_feature, "prediction by the feature")
 
 
 def an_unknown_text_is_the_average_of_the_known_ones_until_it_is_learned(learner: Learner) -> None:
@@ -76,9 +78,10 @@ def an_unknown_text_is_the_average_of_the_known_ones_until_it_is_learned(learner
     model, _ = looped(fresh(learner), _rows(columns), y)
     before = model.__getstate__()
     shares = {f"tree={tree}": columns["tree"].count(tree) / len(y) for tree in _TEXTS}
-    unknown = model.predict_one({"tree": "yew", "load": 0.1})
-    require_same(unknown, model.predict_one({**shares, "load": 0.1}), "an unknown text")
-    ticket = model.ask({"tree": "yew", "load": 0.1})
+    rest = {"load": 0.1, "when": columns["when"][-1]}
+    unknown = model.predict_one({"tree": "yew", **rest})
+    require_same(unknown, model.predict_one({**shares, **rest}), "an unknown text")
+    ticket = model.ask({"tree": "yew", **rest})
     require_same(ticket.prediction, unknown, "the prediction of the ticket")
     require_same(before, model.__getstate__(), "asking changed the state")
     model.tell(ticket, 0.5)

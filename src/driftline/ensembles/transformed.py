@@ -52,8 +52,8 @@ class Transformed(MetaLearner):
     Args:
         learner: the learner of the transformed labels; None for RLS.
         transformation: "log" for labels above 0, "log1p" for those from 0 on, "sqrt" for counts, "logit" for shares between
-            0 and 1, "asinh" for labels of either sign; or functions (forward, inverse), which must be increasing. The default
-            takes any label, but suits only those that span orders of magnitude, so name one.
+            0 and 1, "asinh" for labels of either sign; or functions (forward, inverse), which must be increasing. The
+            default takes any label, but suits only those that span orders of magnitude, so name one.
 
     References: :cite:`duan1983`.
 

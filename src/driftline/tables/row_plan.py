@@ -34,10 +34,14 @@ class RowPlan:
     ) -> None:
         self.names, self._largest, self._gaps = names, largest, frozenset(gaps)
         self._known = frozenset(names)
-        self._expected = {name for name, column in columns.items() if column.met and not column.is_zero_if_absent}
         places: dict[Name, dict[str, int]] = {name: {} for name in columns}
         for place, (name, key) in enumerate(features):
             places[name][key] = place
+        self._expected = {
+            name: {names[place] for place in places[name].values()}
+            for name, column in columns.items()
+            if column.met and not column.is_zero_if_absent
+        }
         self._numbers = {name: found[VALUE] for name, found in places.items() if VALUE in found and name in self._gaps}
         self._writers = {name: column.writer(places[name]) for name, column in columns.items()}
         changing = [(column, places[name]) for name, column in columns.items() if column.changing and places[name]]
@@ -46,8 +50,12 @@ class RowPlan:
         self._attributes = [attribute for column, _ in changing for attribute in column.changing]
 
     def completed(self, x: Mapping[Name, Any]) -> Mapping[Name, Any]:
-        """A row with None for the text and times that it lacks; absent numbers are 0."""
-        absent = self._expected - x.keys()
+        """A row with None for the text and times that it lacks; absent numbers are 0.
+
+        A row that has a feature of such a column, as ``tree=oak``, does not lack it.
+        """
+        absent = self._expected.keys() - x.keys()
+        absent = {name for name in absent if self._expected[name].isdisjoint(x)} if absent else absent
         return {**x, **dict.fromkeys(absent)} if absent else x
 
     def of_mapping(self, items: Iterable[tuple[Name, Any]], learned: bool) -> list[float] | None:
