@@ -13,13 +13,14 @@ import sys
 
 PROGRAMS = {  # the names of a program, and Debian's package
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium"),
+    "ip": (("ip",), "iproute2"),
     "nginx": (("nginx",), "nginx"),
     "openssl": (("openssl",), "openssl"),
     "postgresql": (("initdb",), "postgresql"),
     "prometheus": (("prometheus",), "prometheus"),
     "promtool": (("promtool",), "prometheus"),
 }
-FIXTURES = {"browser": "chromium", "postgresql": "postgresql"}
+FIXTURES = {"browser": "chromium", "network": "ip", "postgresql": "postgresql"}
 FOLDERS = [os.environ.get("PATH", ""), "/usr/sbin", *sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]
 
 
@@ -35,6 +36,8 @@ def lacking(program):
         return f"no {program}: make test-services installs it as root on Debian, or apt-get install {PROGRAMS[program][1]}"
     if program == "postgresql" and os.geteuid() == 0 and all(user.pw_name != "postgres" for user in pwd.getpwall()):
         return "PostgreSQL does not run as root, and there is no user postgres"
+    if program == "ip" and os.geteuid() != 0:
+        return "network namespaces need root"
     return ""
 
 

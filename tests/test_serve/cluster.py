@@ -16,16 +16,19 @@ def _binaries():
 
 
 class Cluster:
-    """A server that the tests start and stop."""
+    """A server that the tests start and stop; it also listens on the addresses in ``listen``, which trust each client.
 
-    def __init__(self):
+    ``data`` is its folder for data, by default in a temporary folder.
+    """
+
+    def __init__(self, listen="", data=None):
         self.folder = tempfile.mkdtemp(prefix="driftline-pg-")
         self._as = {}
         if os.geteuid() == 0:
             user = pwd.getpwnam("postgres")
             os.chown(self.folder, user.pw_uid, user.pw_gid)
             self._as = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-        data = f"{self.folder}/data"
+        data = data or f"{self.folder}/data"
         initdb = [
             f"{_binaries()}/initdb",
             "--pgdata",
@@ -38,7 +41,10 @@ class Cluster:
             "--no-locale",
         ]
         subprocess.run(initdb, check=True, capture_output=True, cwd="/", **self._as)
-        self._command = [f"{_binaries()}/postgres", "-D", data, "-k", self.folder, "-h", "", "-c", "max_connections=30"]
+        if listen:
+            with open(f"{data}/pg_hba.conf", "a") as rules:
+                rules.write("host all all all trust\n")
+        self._command = [f"{_binaries()}/postgres", "-D", data, "-k", self.folder, "-h", listen, "-c", "max_connections=30"]
         self.address = f"postgresql://tests@/postgres?host={self.folder}"
         self.start()
 

@@ -22,12 +22,13 @@ app(sys.argv[1:])
 class Process:
     """``driftline serve FOLDER`` on a free port of the loopback address; it stops at the end of the ``with`` block.
 
-    ``before`` is code that runs first.
+    ``before`` is code that runs first, ``host`` a :class:`~tests.test_serve.network.Host` to run on.
     """
 
-    def __init__(self, folder, *options, environment=None, before=""):
-        self.folder = folder
+    def __init__(self, folder, *options, environment=None, before="", host=None):
+        self.folder, self.address = folder, "127.0.0.1" if host is None else host.address
         command = [sys.executable, "-c", before + RUN, "serve", str(folder), "--port", "0", *options]
+        command = command if host is None else [*host.enter, *command, "--host", host.address]
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
         )
@@ -42,9 +43,9 @@ class Process:
         self._reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr), daemon=True)
         self._reader.start()
 
-    def client(self, token=None):
+    def client(self, token=None, seconds=patience.SECONDS):
         """A connection, closed when the service stops."""
-        self.connections.append(Connection(self.port, token))
+        self.connections.append(Connection(self.port, token, self.address, seconds))
         return self.connections[-1]
 
     def kill(self):
@@ -74,8 +75,8 @@ class Process:
 class Connection:
     """A persistent connection."""
 
-    def __init__(self, port, token=None):
-        self.http = http.client.HTTPConnection("127.0.0.1", port, timeout=patience.SECONDS)
+    def __init__(self, port, token=None, address="127.0.0.1", seconds=patience.SECONDS):
+        self.http = http.client.HTTPConnection(address, port, timeout=seconds)
         self.headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
 
     def call(self, method, path, body=None):

@@ -32,11 +32,11 @@ def log_of(database):
 
 
 def store(database):
-    """A store that is already the leader; the lock of a closed session may last a moment longer."""
+    """A store that can take the lead; a closed session may last a moment longer."""
     from driftline.serve.postgres import PostgresStore
 
     until = time.monotonic() + patience.SECONDS
-    while database.execute("SELECT 1 FROM pg_locks WHERE locktype = 'advisory'"):
+    while database.execute("SELECT 1 FROM pg_stat_activity WHERE application_name = 'driftline'"):
         assert time.monotonic() < until
         time.sleep(0.01)
     return PostgresStore(database.address)

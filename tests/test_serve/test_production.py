@@ -232,7 +232,7 @@ def test_the_alerts_go_off_on_recorded_streams(tmp_path, start, monkeypatch):
         ("DriftlineWorseThanLastValue", 199, []), ("DriftlineWorseThanLastValue", 300, [("m", worse)]),
         ("DriftlineErrorsGrew", 198, []), ("DriftlineErrorsGrew", 203, [("m", grew)]), ("DriftlineUnscored", 99, []),
         ("DriftlineUnscored", 101, [("n", f"{unscored}: their errors are unknown or too large")]),
-        *((name, 439, []) for name in ("DriftlineIntervalsMiss", "DriftlineDiskFull", "DriftlineCallsFail")),
+        *((f"Driftline{name}", 439, []) for name in ("IntervalsMiss", "DiskFull", "CallsFail", "NoLeader")),
     ]  # fmt: skip
     tests = [
         {

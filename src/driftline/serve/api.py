@@ -196,10 +196,13 @@ class Api:
 
     async def _metrics(self, call: HttpCall) -> HttpAnswer:
         engine = self.engine
-        models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
+        try:
+            models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
+        except Problem:  # another service leads, and this one does not know its models yet
+            models = {}
         gauges = {
             "event_streams": self.events.count, "log_entries": engine.log_length, "full": int(engine.full),
-            "queue_calls": engine.waiting_calls, "unreadable_models": len(engine.unreadable),
+            "queue_calls": engine.waiting_calls, "leader": int(engine.leading), "unreadable_models": len(engine.unreadable),
             "resident_bytes": metrics.resident(),
         }  # fmt: skip
         openmetrics = "application/openmetrics-text" in (call.header(b"accept") or "")

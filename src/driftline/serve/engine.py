@@ -27,6 +27,7 @@ from driftline.serve.webhook import Webhook
 _log = logging.getLogger("driftline.serve")
 _SLICE = 0.02  # seconds of saving allowed between two groups
 _LOOK = 0.5  # seconds between checks of which service leads
+_FOLLOWS = "another instance is the leader, or the store cannot be reached"
 _UNSURE = "the connection to the store was lost; the call may or may not have been written: repeat it with its id"
 
 
@@ -53,6 +54,9 @@ class Engine:
         self.last = self._cut = 0
         self.models: dict[str, Model] = {}
         self.aliases: dict[str, str] = {}  # the names of their models
+        self.unreadable: dict[str, str] = {}  # models that this version cannot read, and why
+        self._known = False  # whether the models are as the log says
+        self._group = Group()
         try:
             self.leading = self._lead()
         except BaseException:
@@ -66,14 +70,46 @@ class Engine:
         if not self.store.lead():
             return False
         self.recover()
+        if self._moved and not self._aside:  # the entries of models aside are still to be replayed
+            self.store.settle()
         return True
+
+    def _stand_by(self) -> None:
+        """Takes the lead if it is free, and otherwise follows the leader."""
+        try:
+            self.leading = self._lead()
+        except LostError as error:
+            _log.error("%s; this service could not take over", error)
+        if self.leading:
+            self.full = False
+            _log.info("this service is now the leader", extra={"more": {"entries": self.last}})
+        else:
+            self._follow()
+
+    def _follow(self) -> None:
+        """Learns what the leader has learned since, so that this service can answer questions."""
+        store = self.store
+        try:
+            with store.view():
+                numbers = {number for number, *_ in store.models()}
+                if not self._known or store.cut() > self.last or numbers != self._numbered.keys() | self._aside.keys():
+                    self.recover()
+                for entry in store.entries(self.last):
+                    self._replay(entry)
+                self.aliases, self._cut = store.aliases(), store.cut()
+        except LostError:
+            return  # what is known stays true
+        except StoreError as error:
+            _log.error("the log of the leader cannot be followed: %s", error)
+            self._known = False
 
     def recover(self) -> None:
         """Loads the snapshots and replays the rest of the log, as it was first run. Raises StoreError on a mismatch."""
         store = self.store
+        self._known = False
         self.models = {}
         self._numbered: dict[int, Model] = {}
-        self.unreadable: dict[str, str] = {}  # models that this version cannot read, and why
+        self.unreadable = {}
         self._aside: dict[int, str] = {}  # their numbers and names
         self._held: int | None = None  # the first entry of the log that they need
         self._dirty: dict[tuple[int, str], int] = {}  # changed units, and the first log entry after their snapshot
@@ -111,23 +147,22 @@ class Engine:
             model.order_ids()
         self.last = self._cut = store.cut()
         self._saving = False
-        moved = store.written_by != setting()
-        different = sum(self._replay(entry, moved) for entry in store.entries())
+        self._moved = store.written_by != setting()
+        different = sum(map(self._replay, store.entries(self.last)))
         for model in self._numbered.values():
             model.order_ids()
-        if moved:
+        if self._moved:
             words = "the log was written by %s and replayed by %s; %d answers differ in their last bits, and stay as given"
             _log.warning(words, store.written_by, setting(), different)
-            if not self._aside:  # their entries are still to be replayed
-                store.settle()
         self._checked = self.last
+        self._known = True
 
     def _set_aside(self, number: int, name: str, reason: str) -> None:
         """Goes on without a model that cannot be read. Its snapshots and its log are kept for a version that can."""
         _log.error("the model %s cannot be read, and is kept as it is: %s", name, reason)
         self.unreadable[name], self._aside[number] = reason, name
 
-    def _replay(self, entry: LogEntry, moved: bool) -> int:
+    def _replay(self, entry: LogEntry) -> int:
         """Applies a log entry. Returns the number of answers that differ from those given."""
         self.last = entry.number
         if entry.model in self._aside and self._held is None:
@@ -150,7 +185,7 @@ class Engine:
                         model.correct(rows[index].id or "", given[index])
         except Problem as problem:
             raise StoreError(f"entry {entry.number} of the log does not replay: {problem.detail}") from problem
-        if different and not moved:
+        if different and not self._moved:
             raise StoreError(f"entry {entry.number} of the log replays to a different answer from the one given")
         self._mark(model, entry.number)
         return different
@@ -161,6 +196,11 @@ class Engine:
         model.changed.clear()
 
     # Calls. A call that raises Problem has changed nothing.
+
+    def _require_lead(self) -> None:
+        """Refuses changes while another service leads; it may know more than this one."""
+        if not self.leading:
+            raise Problem(503, _FOLLOWS)
 
     def model(self, name: str) -> Model:
         """The model with this name or alias; raises Problem 404 if there is none."""
@@ -174,6 +214,7 @@ class Engine:
 
     def put(self, name: str, config: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
         """Creates a model. Returns whether it is new, and its status."""
+        self._require_lead()
         known = self.models.get(name)
         if known is not None:
             if known.config != config:
@@ -186,6 +227,7 @@ class Engine:
 
     def put_file(self, name: str, config: Config, learners: dict[str, Learner | Forecaster]) -> tuple[bool, Config]:
         """Creates a model with trained learners by key. Returns whether it is new, and its status."""
+        self._require_lead()
         known = self.models.get(name)
         if known is not None:
             if known.config != config:
@@ -203,6 +245,7 @@ class Engine:
 
     def alias(self, alias: str, name: str) -> bool:
         """Lets an alias stand for a model; returns whether the alias is new."""
+        self._require_lead()
         if alias in self.models or alias in self.unreadable:
             raise Problem(409, f"there is a model {alias!r}, which cannot be an alias", field="name")
         if name not in self.models:
@@ -216,6 +259,7 @@ class Engine:
 
     def remove_alias(self, alias: str) -> None:
         """Removes an alias, not its model."""
+        self._require_lead()
         if alias not in self.aliases:
             raise Problem(404, f"there is no alias {alias!r}")
         self._room()
@@ -224,6 +268,7 @@ class Engine:
 
     def delete(self, name: str) -> None:
         """Removes a model and everything it learned. One that has aliases is refused."""
+        self._require_lead()
         name = self.aliases.get(name, name)
         if aliases := [alias for alias, of in self.aliases.items() if of == name]:
             raise Problem(409, f"{', '.join(aliases)} stands for the model {name}: move or delete the alias first")
@@ -241,6 +286,7 @@ class Engine:
 
     def reset(self, name: str) -> dict[str, Any]:
         """Replaces a model by a new one of the same configuration; returns its status."""
+        self._require_lead()
         model = self.model(name)
         fresh = self._new_model(model.name, model.config)
         self._room()
@@ -250,6 +296,7 @@ class Engine:
 
     def copy(self, name: str, to: str, replace: bool) -> dict[str, Any]:
         """Creates a model with all that another one learned, its scores and its waiting rows; returns its status."""
+        self._require_lead()
         model, known = self.model(name), self.models.get(to)
         if model is known:
             raise Problem(409, f"the model {name} cannot be copied to itself", field="to")
@@ -295,6 +342,8 @@ class Engine:
 
     def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> list[Answer | Problem]:
         """Predicts rows; those with an id then wait for their labels. Refused rows have a problem if it is to report."""
+        if any(row.id is not None for row in rows):
+            self._require_lead()
         model = self.model(name)
         refused: Refused = {} if report else None
         new, answers = model.new_questions(rows, partial(self._remembered, model.number), refused)
@@ -327,6 +376,7 @@ class Engine:
 
         Returns how many were new, how many were known already, and how many wait for their rows, if any.
         """
+        self._require_lead()
         model = self.model(name)
         refused: Refused = {} if report else None
         new, early = model.new_labels(rows, partial(self._remembered, model.number), refused)
@@ -450,7 +500,7 @@ class Engine:
                     self._turn(calls)
                 except LostError as error:
                     _log.error("%s; this service is not the leader until it can take over again", error)
-                    self.leading = False
+                    self.leading, self._known = False, self._known and not self._group
             if self.leading:
                 self._save(seconds=30.0)
         except BaseException:
@@ -462,22 +512,23 @@ class Engine:
             refuse(self._queue.rest(), Problem(503, "the service has stopped"))
 
     def _turn(self, calls: list[QueuedCall]) -> None:
-        """Serves calls if this service leads, otherwise tries to take the lead."""
+        """Serves calls; a service that does not lead tries to take the lead, and answers only questions."""
         now = time.monotonic()
         due = now - self._looked > _LOOK
         if due:
             self._looked = now
-        if not self.leading:
-            refuse(calls, Problem(503, "another instance is the leader, or the store cannot be reached"))
-            self.leading = due and self._lead()
-            if self.leading:
-                _log.info("this service is now the leader", extra={"more": {"entries": self.last}})
+        if due and not self.leading:
+            self._stand_by()
+        if not self._known:
+            refuse(calls, Problem(503, _FOLLOWS))
             return
         try:
-            if due:  # a service that only answers questions must also notice that it lost the lead
+            if due and self.leading:  # a service that only answers questions must also notice that it lost the lead
                 self.store.check()
             if calls:
                 self._take(calls)
+            if not self.leading:
+                return
             try:
                 self._keep_short() if calls else self._tidy()
             except FullError as error:  # the calls are done, and this will be retried
@@ -489,7 +540,7 @@ class Engine:
     def _take(self, calls: list[QueuedCall]) -> None:
         """Applies calls, commits them and answers."""
         done = [(call, call.outcome()) for call in calls]
-        if self._group:
+        if self._group and self.leading:
             self._commit()
             if self.full:
                 done = [(call, call.outcome()) for call in calls]  # questions get answers; changes are refused

@@ -428,6 +428,7 @@ class Model:
 
     def news(self, seen: int, key: str | None) -> tuple[int, dict[str, Any], list[dict[str, Any]]]:
         """Changes since an earlier count of learned rows: the count now, the status with the latest rows, and the alarms."""
+        seen = seen if seen <= self.learned else 0  # counted before the models were read again
         alarms = [alarm for learned, alarm in self.alarms if learned >= seen and key in (None, alarm["key"])]
         return self.learned, {**self.status(key), "latest": self.latest.since(seen, key)}, alarms
 

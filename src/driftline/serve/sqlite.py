@@ -54,9 +54,9 @@ class SqliteStore(Store):
         with _explained(self.path):
             return self._db.execute(query, values).fetchall()
 
-    def _stream(self, query: str) -> Iterator[Any]:
+    def _stream(self, query: str, *values: Any) -> Iterator[Any]:
         with _explained(self.path):
-            for row in self._db.execute(query):  # noqa: UP028 - yield from would close the cursor too late
+            for row in self._db.execute(query, values):  # noqa: UP028 - yield from would close the cursor too late
                 yield row
 
     @contextmanager

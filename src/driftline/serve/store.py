@@ -137,8 +137,12 @@ class Store(ABC):
     def _read(self, query: str, *values: Any) -> list[Any]:
         """All rows of a short result."""
 
+    def view(self) -> AbstractContextManager[None]:
+        """A consistent view of what the leader has written, for a service that does not lead; LostError if there is none."""
+        raise LostError("no other service can lead")
+
     @abstractmethod
-    def _stream(self, query: str) -> Iterator[Any]:
+    def _stream(self, query: str, *values: Any) -> Iterator[Any]:
         """Iterates over the rows of a long result."""
 
     @abstractmethod
@@ -207,12 +211,11 @@ class Store(ABC):
         for model, place, data in self._stream("SELECT model, place, data FROM recent"):
             yield model, place, json.loads(data)
 
-    def entries(self) -> Iterator[LogEntry]:
-        """The entries of the log; raises StoreError for the first that is damaged or missing."""
-        expected = self.cut() + 1
-        for *fields, checksum in self._stream(
-            "SELECT number, model, kind, at, body, note, checksum FROM log ORDER BY number"
-        ):
+    def entries(self, after: int) -> Iterator[LogEntry]:
+        """The entries of the log after a number; raises StoreError for the first that is damaged or missing."""
+        expected = after + 1
+        query = "SELECT number, model, kind, at, body, note, checksum FROM log WHERE number > ? ORDER BY number"
+        for *fields, checksum in self._stream(query, after):
             entry = LogEntry(*fields)
             if entry.number != expected:
                 raise StoreError(f"{self.where}: entry {expected} of the log is missing; the next is {entry.number}")
