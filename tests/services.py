@@ -19,8 +19,9 @@ PROGRAMS = {  # the names of a program, and Debian's package
     "postgresql": (("initdb",), "postgresql"),
     "prometheus": (("prometheus",), "prometheus"),
     "promtool": (("promtool",), "prometheus"),
+    "redis-server": (("redis-server",), "redis-server"),
 }
-FIXTURES = {"browser": "chromium", "network": "ip", "postgresql": "postgresql"}
+FIXTURES = {"browser": "chromium", "network": "ip", "postgresql": "postgresql", "redis": "redis-server"}
 FOLDERS = [os.environ.get("PATH", ""), "/usr/sbin", *sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]
 
 

@@ -56,4 +56,4 @@ def test_the_projects_own_entry_points_add_the_commands_they_are_named_after(mon
     own = tomllib.loads(PROJECT.read_text())["project"]["entry-points"][plugins.GROUP]
     app = offered(monkeypatch, *(EntryPoint(name, value, plugins.GROUP) for name, value in own.items()))
     names = {command.name or command.callback.__name__ for command in app.registered_commands}
-    assert names == {"own", "demo", "serve", "backup", "token", "push", "migrate"}
+    assert names == {"own", "consume", "demo", "serve", "backup", "token", "push", "migrate"}

@@ -30,6 +30,7 @@ HERE = [
 ]
 ELSEWHERE = {
     "docs/adding_a_learner.md": "tests/test_adding_a_learner.py",
+    "docs/queues.md": "tests/test_consume/test_docs.py",
     "docs/recipes.md": "tests/test_docs/test_recipes.py",
     "docs/service.md": "tests/test_serve/test_docs.py",
     "docs/spark.md": "tests/test_spark/test_docs.py",
