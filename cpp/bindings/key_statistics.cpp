@@ -51,6 +51,18 @@ void scale_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vect
     }
 }
 
+void watch_keys(OutTable keys, OutVector shared, OutVector common, Slots slots, Vector errors, Vector sizes, OutVector left,
+                OutVector blocks) {
+    KeyStatistics* const table = keys_in(keys, shared, slots);
+    const std::size_t rows = slots.shape(0);
+    require(common.shape(0) == common_numbers && errors.shape(0) == rows && sizes.shape(0) == rows);
+    require(left.shape(0) == rows && blocks.shape(0) == rows);
+    auto& state = *reinterpret_cast<CommonErrors*>(common.data());
+    require(state.next >= 0 && state.next < common_recent);
+    for (std::size_t t = 0; t < rows; ++t)
+        left.data()[t] = watch(state, table[slots.data()[t]], errors.data()[t], sizes.data()[t], blocks.data()[t]);
+}
+
 } // namespace
 
 void bind_key_statistics(nb::module_& m) {
@@ -58,6 +70,8 @@ void bind_key_statistics(nb::module_& m) {
     m.attr("key_numbers") = key_numbers;
     m.attr("shared_numbers") = shared_numbers;
     m.attr("described_numbers") = described_numbers;
+    m.attr("common_numbers") = common_numbers;
+    m.attr("common_recent") = common_recent;
     m.attr("scaled_numbers") = scaled_numbers;
     m.attr("age_bands") = static_cast<Index>(oldest_band + 1);
     m.def("describe_keys", &describe_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("slots"), arg("y").none(),
@@ -68,6 +82,10 @@ void bind_key_statistics(nb::module_& m) {
           arg("of_own").none(), arg("scales").noconvert(),
           "Writes the sizes of errors and the edge of the own model for each row's key, then learns the errors of both "
           "models.");
+    m.def("watch_keys", &watch_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("common").noconvert(),
+          arg("slots"), arg("errors"), arg("sizes"), arg("left").noconvert(), arg("blocks").noconvert(),
+          "Writes each error without what the latest errors of other keys have in common, and after each block of errors "
+          "their clipped mean, otherwise NaN.");
 }
 
 } // namespace driftline::bindings

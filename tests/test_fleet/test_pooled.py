@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline import _core
 from driftline.fleet.pooled import FEATURES
 from tests.cases import for_each
 from tests.reference import pooled as reference
@@ -308,5 +309,49 @@ def test_a_common_shock_is_not_an_alarm_of_every_key():
     assert np.array_equal(np.concatenate(found), alarms)
     assert len(np.unique(keys[dl.Fleet(learner, pooled=True, alarms=True).run(keys, X, shock).alarms])) < 20
     assert len(np.unique(keys[dl.Fleet(learner, alarms=True).run(keys, X, shock).alarms])) == 100
+    assert fleet.pool_alarms_ == halves.pool_alarms_ == 0
+    shaken = dl.Fleet(learner, pooled=True)
+    run = shaken.run(keys, X, shock)
+    assert shaken.pool_alarms_ == len(run.pool_alarms) == 1
+    assert 0 < run.pool_alarms[0] - 8000 < 100
+    ticks, went = dl.Fleet(learner, pooled=True), []
+    for start in range(0, 16000, 1600):
+        part = slice(start, start + 1600)
+        went += (start + ticks.run(keys[part], X[part], shock[part]).pool_alarms).tolist()
+        ticks = dl.from_bytes(ticks.to_bytes())
+    assert went == run.pool_alarms.tolist()
+    assert dl.Fleet(learner).run(keys[:50], X[:50], shock[:50]).pool_alarms.tolist() == []
+    with pytest.raises(AttributeError, match="pooled=True"):
+        _ = dl.Fleet(learner).pool_alarms_
     fleet.drop([7])
     assert fleet.summary()["alarms"].sum() == 0
+
+
+def test_common_errors_are_those_of_the_plain_formula():
+    """The median of the latest 15 errors of other keys, if eight or more are above 1 in size and of one sign."""
+    rng = np.random.default_rng(0)
+    slots, sizes = rng.integers(0, 12, 400), rng.uniform(1, 2, 400)
+    errors = sizes * (rng.standard_normal(400) + 4 * (np.arange(400) // 100 % 2) * np.where(np.arange(400) < 200, 1, -1))
+    errors[rng.integers(0, 400, 20)] = np.nan
+    keys, shared, common = np.zeros((12, _core.key_numbers)), np.zeros(_core.shared_numbers), np.zeros(_core.common_numbers)
+    described = np.empty((12, _core.described_numbers)), np.empty(12, dtype=np.int64)
+    _core.describe_keys(keys, shared, np.arange(12), np.ones(12), *described)
+    left, blocks = np.empty(400), np.empty(400)
+    _core.watch_keys(keys, shared, common, slots, errors, sizes, left, blocks)
+    latest, block, last = [], [], None
+    for row, (slot, error, size) in enumerate(zip(slots, errors, sizes, strict=True)):
+        if np.isnan(error):
+            assert np.isnan([left[row], blocks[row]]).all()
+            continue
+        ratios, of = [ratio for ratio, _ in latest[-15:]], {key for _, key in latest[-15:]}
+        many = max(np.sum(np.array(ratios) > 1), np.sum(np.array(ratios) < -1)) >= 8 and len(of) >= 5
+        median = np.median([0.0] * (15 - len(ratios)) + ratios) if many else 0.0
+        assert left[row] == pytest.approx(error - size * median, abs=1e-12)
+        if slot != last:
+            latest.append((error / size, slot))
+            block.append(np.clip(error / size, -2, 2))
+        assert np.isnan(blocks[row]) == (slot == last or len(block) % 16 > 0)
+        if not np.isnan(blocks[row]):
+            assert blocks[row] == pytest.approx(np.mean(block[-16:]))
+        last = slot
+    assert np.mean(left[120:200][~np.isnan(left[120:200])]) < 1

@@ -53,7 +53,11 @@ class CallRows:
 
 @dataclass(eq=False)
 class Answer:
-    """The results of a call for each of its rows; ``alarms`` marks rows, and is None if alarms are not kept."""
+    """The results of a call for each of its rows.
+
+    ``alarms`` marks rows, and is None if alarms are not kept. ``watched`` has the errors that the alarms of the keys of a
+    pooled fleet watch.
+    """
 
     predictions: Array
     errors: Array | None = None
@@ -64,6 +68,8 @@ class Answer:
     skipped: int = 0
     quantiles: Array | None = None
     quantile_levels: Array | None = None
+    watched: Array | None = None
+    pool_alarms: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 @contextmanager

@@ -195,6 +195,8 @@ class Fleet(Saved):
             slots=slots,
             jobs=self._options.jobs,
             raised=answer.alarms,
+            watched=answer.watched,
+            pool_alarms=answer.pool_alarms,
         )
 
     def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
@@ -439,6 +441,14 @@ class Fleet(Saved):
             raise AttributeError("Fleet.pool_: the fleet has no shared model; create it with pooled=True")
         with self._guard.claim(only=True):
             return copy.copy(self._pool.model)
+
+    @property
+    def pool_alarms_(self) -> int:
+        """How often the alarm of a pooled fleet went off, because the errors of many keys changed together."""
+        if self._pool is None:
+            raise AttributeError("Fleet.pool_alarms_: the fleet has no shared model; create it with pooled=True")
+        with self._guard.claim(only=True):
+            return self._pool.raised
 
     def drop(self, keys: Iterable[Any]) -> None:
         """Removes the models of these keys, with their alarms and intervals. If a key is unknown, none is removed.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from driftline.fleet.core import has_fixed_size
 from driftline.fleet.separate import ALARM_BYTES, groups, predicted, watch
 from driftline.fleet.ticket import PooledTicket
 from driftline.linear.rls import RLS
+from driftline.storage import codec
 from driftline.tables import kinds
 from driftline.tables.block import COLUMNS, FRAME, NUMBERS, RowBlock, of_columns
 from driftline.tables.cells import Given
@@ -38,7 +39,7 @@ from driftline.tables.inputs import Array, Name, named
 
 FEATURES = ("key level", "key last", "key recent", "keys common", "key known")
 LOSS, JUDGED, INSIDE, ALARMS, LAST_ALARM = range(_core.key_numbers - 5, _core.key_numbers)
-ERRORS = 4  # the column that counts the errors of a key
+ERRORS = 5  # the column that counts the errors of a key
 LEVEL = len(FEATURES)  # the number behind the features: the level of all keys
 YOUNG = 3  # the last age of keys that are strangers, with up to seven labels
 
@@ -59,6 +60,20 @@ def pool_for(learner: Learner) -> Learner:
     return Standardize() | RLS(forgetting=0.9998, ridge=0.1, keep_prior=True, **options)
 
 
+class _Watched(NamedTuple):
+    """What alarms made of the errors of some rows.
+
+    Attributes:
+        errors: what each key's alarm watches, the errors without what is common to all keys.
+        alarms: marks the rows that raised the alarm of their key; None if these are not kept.
+        pool_alarms: the rows that raised the alarm of the pool.
+    """
+
+    errors: Array
+    alarms: Array | None
+    pool_alarms: Array
+
+
 class Pool:
     """The shared model, the statistics of the keys and the shares.
 
@@ -70,6 +85,9 @@ class Pool:
         alarms: the alarm of each slot, which watches the errors of the fleet's answers; None if they are not kept.
         strangers: how far the labels of young keys are from the level of all keys. Its intervals stand in for those of an
             age that has too few labels.
+        common: what the latest errors of different keys have in common; see ``fleet/key_statistics.hpp``.
+        alarm: watches the mean errors of blocks of keys, so that a shock to all keys raises it.
+        raised: the number of its alarms.
     """
 
     def __init__(self, model: Learner, alarms: bool) -> None:
@@ -79,6 +97,8 @@ class Pool:
         self.shared = np.zeros(_core.shared_numbers)
         self.shares = [_SHARES.clone() for _ in range(_core.age_bands)]
         self.strangers = _SHARES.clone()
+        self.common = np.zeros(_core.common_numbers)
+        self.alarm, self.raised = Alarm(false_every=1_000_000), 0
 
     # Many rows.
 
@@ -108,10 +128,10 @@ class Pool:
                 inside = judged & (answer.lower <= y) & (y <= answer.upper)
                 np.add.at(self.keys[:, JUDGED], rows.slots[judged], 1)
                 np.add.at(self.keys[:, INSIDE], rows.slots[inside], 1)
-            alarms = self._watched(rows.slots, np.where(known, errors, np.nan))
+            watched = self._watched(rows.slots, np.where(known, errors, np.nan), scales[:, 0])
         return replace(
-            answer, errors=errors, resets=own.resets, alarms=alarms, skipped=own.skipped,
-            quantile_levels=rows.spread.quantiles,
+            answer, errors=errors, resets=own.resets, skipped=own.skipped, quantile_levels=rows.spread.quantiles,
+            watched=watched.errors, alarms=watched.alarms, pool_alarms=watched.pool_alarms,
         )  # fmt: skip
 
     def predict(self, rows: CallRows, own: Answer) -> Answer:
@@ -124,20 +144,24 @@ class Pool:
         out_of_strangers = self._strange(rows, out, ages, None)
         return self._answer(pool, [(scales[:, 0], out), (scales[:, 2], out_of_strangers)])
 
-    def _watched(self, slots: Array, errors: Array) -> Array | None:
-        """Marks the rows that raise the alarm of their key."""
-        if self.alarms is None:
-            return None
-        marks, alarms = np.zeros(len(slots), dtype=np.uint8), {}
-        for slot, mine in groups(slots):
-            alarms[slot] = copy.copy(self.alarms[slot]) if slot in self.alarms else Alarm()
-            raised, last = watch(alarms[slot], errors[mine])
-            marks[mine[raised]] = 1
-            if len(raised):
-                self.keys[slot, ALARMS] += len(raised)
-                self.keys[slot, LAST_ALARM] = last + 1
-        self.alarms |= alarms
-        return marks
+    def _watched(self, slots: Array, errors: Array, sizes: Array) -> _Watched:
+        """Passes errors to the alarm of the pool and, without what is common to all keys, to those of their keys."""
+        left, blocks = np.empty(len(slots)), np.empty(len(slots))
+        common, alarm = self.common.copy(), copy.copy(self.alarm)
+        _core.watch_keys(self.keys, self.shared, common, slots, errors, np.ascontiguousarray(sizes), left, blocks)
+        of_pool, alarms, marks = alarm.update_many(blocks), {}, None
+        if self.alarms is not None:
+            marks = np.zeros(len(slots), dtype=np.uint8)
+            for slot, mine in groups(slots):
+                alarms[slot] = copy.copy(self.alarms[slot]) if slot in self.alarms else Alarm()
+                raised, last = watch(alarms[slot], left[mine])
+                marks[mine[raised]] = 1
+                if len(raised):
+                    self.keys[slot, ALARMS] += len(raised)
+                    self.keys[slot, LAST_ALARM] = last + 1
+            self.alarms |= alarms
+        self.common, self.alarm, self.raised = common, alarm, self.raised + len(of_pool)
+        return _Watched(left, marks, of_pool)
 
     def _described(self, slots: Array, y: Array | None) -> tuple[Array, Array]:
         """The features of each row's key, with the level of all keys, and its age; learns the labels that are known."""
@@ -261,7 +285,7 @@ class Pool:
         self._scaled(np.array([slot]), np.array([label - p]), np.array([label - own]))
         if np.isfinite(label - prediction):
             self.keys[slot, LOSS] += (label - prediction) ** 2
-            self._watched(np.array([slot]), np.array([label - prediction]))
+            self._watched(np.array([slot]), np.array([label - prediction]), np.array([ticket.scales[0]]))
         scale, of_all, level = ticket.scales
         with np.errstate(over="ignore"):
             target, strange = np.array([label - p, label - level]) / (scale, of_all)
@@ -318,12 +342,13 @@ class Pool:
         self._reserve(int(slots.max()) + 1)
         used: Any = slots if len(slots) < len(self.keys) else slice(None)
         keys, shared, shares = self.keys[used].copy(), self.shared.copy(), [copy.copy(model) for model in self.shares]
-        strangers = copy.copy(self.strangers)
+        strangers, watching = copy.copy(self.strangers), (self.common, self.alarm, self.raised)
         try:
             with self.model._guard.undo(self.model):
                 yield
         except BaseException:
             self.keys[used], self.shared, self.shares, self.strangers = keys, shared, shares, strangers
+            self.common, self.alarm, self.raised = watching
             raise
 
     def state(self) -> dict[str, Any]:
@@ -333,7 +358,11 @@ class Pool:
         if self.alarms is not None:
             keys["alarms"] = [self.alarms.get(slot, Alarm()) for slot in used.tolist()]
         regressions = [copy.copy(model) for model in (*self.shares, self.strangers)]
-        return {"model": copy.copy(self.model), "keys": keys, "shared": self.shared.copy(), "regressions": regressions}
+        watching = {"common": self.common.copy(), "alarm": copy.copy(self.alarm), "raised": self.raised}
+        return {
+            "model": copy.copy(self.model), "keys": keys, "shared": self.shared.copy(), "regressions": regressions,
+            "watching": watching,
+        }  # fmt: skip
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], learner: Learner, alarms: bool) -> Pool:
@@ -361,6 +390,12 @@ class Pool:
         if len(regressions) != _core.age_bands + 1 or any(mark_of(model) != mark_of(_SHARES) for model in regressions):
             raise ModelFileError("the shares of the ages are not those of a pool")
         *pool.shares, pool.strangers = regressions
+        common, alarm, raised = (state["watching"][name] for name in ("common", "alarm", "raised"))
+        sound = common.shape == pool.common.shape and np.isfinite(common).all() and 0 <= common[0] < _core.common_recent
+        if not sound or not isinstance(alarm, Alarm):
+            raise ModelFileError("the alarm of the pool is damaged")
+        pool.common, pool.alarm = common.copy(), copy.copy(alarm)
+        pool.raised = codec.require_count(raised, "the number of alarms of the pool")
         return pool
 
 

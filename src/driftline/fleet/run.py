@@ -26,11 +26,16 @@ class FleetRun(Run):
         slots: the slot of each row's key.
         jobs: the largest number of threads that look for alarms.
         raised: marks the rows that raised an alarm; None if the fleet does not keep alarms.
+        watched: the errors that alarms watch, if they are others than ``errors``.
+        pool_alarms: 0-based indices of the rows at which the alarm of the pool went off, because the errors of many keys
+            changed together; none if the fleet is not pooled.
     """
 
     slots: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     jobs: int | None = None
     raised: Array | None = None
+    watched: Array | None = None
+    pool_alarms: Array = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @cached_property
     def alarms(self) -> Array:
@@ -42,7 +47,8 @@ class FleetRun(Run):
         raised: Any = self.raised
         if raised is None:
             slots = self.slots if self.slots.max(initial=0) < 2**32 else np.unique(self.slots, return_inverse=True)[1]
-            raised = _core.find_alarms(slots, sizes(self.errors), LIMIT, threads_for(len(self), self.jobs))
+            errors = self.errors if self.watched is None else self.watched
+            raised = _core.find_alarms(slots, sizes(errors), LIMIT, threads_for(len(self), self.jobs))
         return np.flatnonzero(raised)
 
 

@@ -166,7 +166,7 @@ def read_back(key: Any) -> Key:
     found = tuple(key) if type(key) is list else key
     if not all(type(part) in (str, int) for part in (found if type(found) is tuple else (found,))):
         raise ModelFileError(f"the key {key!r} is not text, a whole number or a tuple of these")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 codec.register(FleetTicket, "fleet_ticket", _fields_of, _made)

@@ -13,6 +13,7 @@ namespace driftline {
 // A row of the table of keys. Python keeps it as numbers, and counts the last five.
 struct KeyStatistics {
     double labels = 0, mean = 0, last = 0, recent = 0;                   // of the key
+    double number = 0;                                                   // of the key by its first label, from 1
     double errors = 0, pool_mse = 0, own_mse = 0;                        // mean squares of the recent errors of both models
     double loss = 0, judged = 0, inside = 0, alarms = 0, last_alarm = 0; // the latter from 1
 };
@@ -23,6 +24,16 @@ struct SharedStatistics {
     double errors = 0, mse = 0;
 };
 
+// What the errors of different keys have in common, relative to the sizes to expect. Errors in a row of one key count once.
+inline constexpr Index common_block = 16, common_recent = 15, common_keys = 5;
+inline constexpr double common_clip = 2, least_common = 1;
+struct CommonErrors {
+    double next = 0, recent[common_recent] = {}, of[common_recent] = {}; // the latest errors in a ring, and their keys
+    double last = 0;                                                     // the number of the last key
+    double sum = 0, count = 0;                                           // of a block of errors
+};
+
+inline constexpr Index common_numbers = sizeof(CommonErrors) / sizeof(double);
 inline constexpr Index key_numbers = sizeof(KeyStatistics) / sizeof(double);
 inline constexpr Index shared_numbers = sizeof(SharedStatistics) / sizeof(double);
 inline constexpr Index key_features = 5, described_numbers = key_features + 1, scaled_numbers = 3;
@@ -47,7 +58,8 @@ inline void describe(const KeyStatistics& key, const SharedStatistics& all, doub
 }
 
 inline void learn(KeyStatistics& key, SharedStatistics& all, double y) {
-    all.keys += key.labels == 0;
+    if (key.labels == 0)
+        key.number = ++all.keys;
     all.labels += 1;
     all.common += (y - (key.labels > 0 ? key.mean : all.level) - all.common) / all.keys;
     all.level += (y - all.level) / std::min(all.labels, shared_memory);
@@ -82,6 +94,48 @@ inline void learn_errors(KeyStatistics& key, SharedStatistics& all, double of_po
     const double rate = std::max(1 / key.errors, error_rate);
     key.pool_mse += rate * (pool_square - key.pool_mse);
     key.own_mse += rate * (own_square - key.own_mse);
+}
+
+// The median of the latest errors, if most of them are large, of one sign and of several keys; otherwise 0.
+inline double common_error(const CommonErrors& common) {
+    Index above = 0, below = 0;
+    for (const double error : common.recent) {
+        above += error > least_common;
+        below += error < -least_common;
+    }
+    if (std::max(above, below) <= common_recent / 2)
+        return 0;
+    double errors[common_recent], keys[common_recent];
+    std::copy_n(common.of, common_recent, keys);
+    std::sort(keys, keys + common_recent);
+    if (std::unique(keys, keys + common_recent) - keys < common_keys)
+        return 0;
+    std::copy_n(common.recent, common_recent, errors);
+    std::nth_element(errors, errors + common_recent / 2, errors + common_recent);
+    return errors[common_recent / 2];
+}
+
+// Returns what is left of an error of a key without the common error, for the alarm of the key. A complete block gives the
+// alarm of the pool the mean of its errors, in which a single key counts little.
+inline double watch(CommonErrors& common, const KeyStatistics& key, double error, double size, double& block) {
+    block = NAN;
+    const double relative = error / size;
+    if (!std::isfinite(relative))
+        return error;
+    const double left = error - size * common_error(common);
+    if (common.last != key.number) {
+        common.last = key.number;
+        const auto place = static_cast<Index>(common.next);
+        common.recent[place] = relative;
+        common.of[place] = key.number;
+        common.next = static_cast<double>((place + 1) % common_recent);
+        common.sum += std::clamp(relative, -common_clip, common_clip);
+        if (++common.count == common_block) {
+            block = common.sum / common_block;
+            common.sum = common.count = 0;
+        }
+    }
+    return left;
 }
 
 } // namespace driftline
