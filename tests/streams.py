@@ -156,6 +156,7 @@ SECOND_ORDER: dict[str, Callable[..., Any]] = {
     "WEMM": lambda **kw: dl.WEMM(ridge=400.0, **kw),
     "LASER": lambda **kw: dl.LASER(ridge=0.7, drift_cost=4.0, **kw),
     "LASER, clipped": lambda **kw: dl.LASER(ridge=0.7, drift_cost=4.0, clip=0.5, **kw),
+    "WeightedLASER": lambda **kw: dl.WeightedLASER(ridge=0.7, drift_cost=4.0, max_weight=3.0, **kw),
     "Kalman": lambda **kw: dl.Kalman(noise=2.5, drift=0.1, ridge=0.7, **kw),
     "HInfinity": lambda **kw: dl.HInfinity(noise=2.5, drift=0.001, ridge=60.0, robustness=0.3, **kw),
     "OnlineNewton": lambda **kw: dl.OnlineNewton(concavity=0.3, ridge=20.0, radius=1.0, **kw),

@@ -50,6 +50,7 @@ inline std::vector<Named> policies() {
         {"crrls", {.time = Time::divide, .amount = 0.9, .reset = Reset::every, .period = 7}},
         {"arcor", {.noise = 0.5, .reset = Reset::below, .radius = 0.4}},
         {"wemm", {.start = 1e-3, .complement = true}},
+        {"weighted_laser", {.time = Time::add, .amount = 0.01, .complement = true, .shrink = true, .least_noise = 0.5}},
         {"kalman", {.time = Time::add, .amount = 0.01, .noise = 0.5}},
         {"drifting arcor", {.time = Time::divide, .amount = 0.99, .reset = Reset::below}},
         {"growth_limit rls", {.time = Time::divide, .amount = 0.5, .growth_limit = 1}},

@@ -19,6 +19,7 @@ def second_order(
     keep_prior: bool = False,
     add: mpf = 0,
     noise: Any = 1,
+    least_noise: mpf = 0,
     shrink: bool = False,
     clip: mpf | None = None,
     every: mpf | None = None,
@@ -35,7 +36,8 @@ def second_order(
         keep_prior: restore the share of I / start in S^-1, see ``restored``, by rows of one feature with label 0.
         add: add I is added to S before a row.
         noise: rho, or "complement" for 1 - s.
-        shrink: predict f / (1 + s).
+        least_noise: of the complement.
+        shrink: predict f / (1 + s), or f / (rho + s) if there is a least noise.
         clip: bound on the absolute prediction.
         every: number of rows after which S returns to I.
         below: S returns to I when its smallest eigenvalue falls below the threshold of this schedule: see ``threshold``.
@@ -52,9 +54,9 @@ def second_order(
         S = [[value / factor + (add if i == j else 0) for j, value in enumerate(row)] for i, row in enumerate(S)]
         k = [fdot(row, x) for row in S]
         s, f = fdot(x, k), fdot(w, x)
-        prediction = f / (1 + s) if shrink else f
+        rho = max(1 - s, least_noise) if isinstance(noise, str) else noise
+        prediction = f / ((rho if least_noise else 1) + s) if shrink else f
         predictions.append(prediction if clip is None else min(max(prediction, -clip), clip))
-        rho = 1 - s if isinstance(noise, str) else noise
         if rho <= 0:
             raise ValueError(f"x.S.x must be below 1, got {s} at row {t - 1}")
         w = [w_i + k_i * (label - f) / (rho + s) for w_i, k_i in zip(w, k, strict=True)]

@@ -13,7 +13,7 @@ X = rng.normal(size=(300, 3))
 y = X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=300)
 
 IDENTITY_ONLY = [dl.Ridge(), dl.RLS(), dl.DFOP(), dl.Kalman()]
-BOUNDED = [dl.AAR(), dl.AROWR(), dl.WEMM(), dl.LASER()]
+BOUNDED = [dl.AAR(), dl.AROWR(), dl.WEMM(), dl.LASER(), dl.WeightedLASER()]
 
 
 @pytest.mark.parametrize("learner", IDENTITY_ONLY + BOUNDED, ids=lambda learner: type(learner).__name__)

@@ -35,6 +35,12 @@ def test_aar(s: Stream, ridge: float, intercept: bool):
     assert certificate.comparator == pytest.approx(regret.best_fixed(s.X, s.y, ridge, intercept=intercept).value, rel=1e-9)
 
 
+@given(streams(), positive, powers(-2, 4), st.sampled_from([1.0, 1.5, 4.0, 1e6]), st.booleans())
+def test_weighted_laser(s: Stream, ridge: float, excess: float, most: float, intercept: bool):
+    cost = ridge * (1 + excess)
+    meets(dl.WeightedLASER(ridge=ridge, drift_cost=cost, max_weight=most, intercept=intercept), s, rel=1e-8)
+
+
 @given(streams(), positive, positive, st.booleans())
 def test_arowr(s: Stream, noise: float, ridge: float, intercept: bool):
     certificate = meets(dl.AROWR(noise=noise, ridge=ridge, intercept=intercept), s)

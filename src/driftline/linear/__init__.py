@@ -19,6 +19,7 @@ from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.linear.second_order import SecondOrder
 from driftline.linear.sparse_dfop import SparseDFOP
+from driftline.linear.weighted_laser import WeightedLASER
 from driftline.linear.wemm import WEMM
 
 __all__ = [
@@ -45,4 +46,5 @@ __all__ = [
     "Ridge",
     "SecondOrder",
     "SparseDFOP",
+    "WeightedLASER",
 ]

@@ -113,7 +113,7 @@ class Policy:
         start: S starts at start * I.
         time: what happens to S before each row.
         noise: rho; None means 1 - s, the complement.
-        shrink: predict f / (1 + s) instead of f.
+        shrink: predict f / (1 + s) instead of f; with a least noise, f / (rho + s).
         clip: bound on the absolute prediction.
         reset: when S is reset to I.
         radius: the radius of the ball on which the weights are projected.
@@ -126,6 +126,7 @@ class Policy:
         likelihood: the loss of a generalised linear model.
         parameter: the level of its pinball loss, or the threshold of its Huber loss.
         curvature: of the pinball loss at the quantile of normal errors, times their mean loss.
+        least_noise: of the complement: rho is at least this. 0 refuses rows with s >= 1.
     """
 
     start: float = 1.0
@@ -141,6 +142,7 @@ class Policy:
     likelihood: Likelihood = Likelihood.NONE
     parameter: float = 0.0
     curvature: float = 1.0
+    least_noise: float = 0.0
 
     @property
     def forgetting(self) -> Divide | None:
@@ -203,4 +205,5 @@ class Policy:
             likelihood=self.likelihood,
             parameter=float(self.parameter),
             curvature=float(self.curvature),
+            least_noise=float(self.least_noise),
         )

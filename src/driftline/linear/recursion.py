@@ -61,7 +61,9 @@ class Recursive(Learner):
         return Traits(
             sums=_core.sums,
             can_reset=policy.reset is not None,
-            may_refuse=policy.noise is None or policy.robustness > 0 or (policy.is_scheduled and bool(policy.functions)),
+            may_refuse=(policy.noise is None and policy.least_noise == 0)
+            or policy.robustness > 0
+            or (policy.is_scheduled and bool(policy.functions)),
             may_run_away=not (policy.shrink or bounded) and policy.clip is None and policy.radius is None,
             takes_outputs=policy.radius is None or math.isinf(policy.radius),  # projections take one
             unbounded_memory=policy.unbounded_memory,

@@ -3,7 +3,7 @@
 from driftline.regret.bound import Bound
 from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence, drift, path_length
 from driftline.regret.curves import curve
-from driftline.regret.drifting import laser_corollary_16, laser_lemma_13, laser_theorem_12
+from driftline.regret.drifting import laser_corollary_16, laser_lemma_13, laser_theorem_12, weighted_laser
 from driftline.regret.first_order import lms, online_to_batch
 from driftline.regret.identities import comparator
 from driftline.regret.min_max import wemm_theorem_4, wemm_theorem_5, wemm_theorem_6, wemm_weights
@@ -37,6 +37,7 @@ __all__ = [
     "path_length",
     "sparse_dfop_theorem_2",
     "table_4_1",
+    "weighted_laser",
     "wemm_theorem_4",
     "wemm_theorem_5",
     "wemm_theorem_6",

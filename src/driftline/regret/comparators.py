@@ -36,8 +36,8 @@ class BestSequence:
 
     Attributes:
         weights: u_1 ... u_T, (T, d), intercept last.
-        loss: sum of squared errors, without penalties.
-        value: the minimum: loss plus penalties.
+        loss: sum of squared errors, without sample weights and penalties.
+        value: the minimum: the weighted loss plus penalties.
         drift: V, the sum of squared steps.
         path_length: V', the sum of the steps' norms.
         start: u_0 if the ridge applies to it, else None. V and V' then include the step from u_0 to u_1.
@@ -115,9 +115,16 @@ def _solve_stack(table: Array, root: float) -> Array:
 
 
 def best_sequence(
-    X: Any, y: Any, ridge: float, drift_cost: float, *, intercept: bool = False, ridge_at: int = 1
+    X: Any,
+    y: Any,
+    ridge: float,
+    drift_cost: float,
+    *,
+    intercept: bool = False,
+    ridge_at: int = 1,
+    sample_weight: Any = None,
 ) -> BestSequence:
-    r"""The sequence that minimises :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t (y_t - u_t \cdot x_t)^2`.
+    r"""The sequence that minimises :math:`b|u_1|^2 + c \sum_t |u_{t+1} - u_t|^2 + \sum_t a_t (y_t - u_t \cdot x_t)^2`.
 
     An exact square-root information smoother: O(T d³) time and O(T d²) memory. It works with orthogonal factors of the
     information, never with the normal equations, so costs of very different sizes can be combined.
@@ -129,6 +136,7 @@ def best_sequence(
         drift_cost: c, the cost of a squared step, positive; infinity forbids steps.
         intercept: append a constant feature 1, last, as the learners do.
         ridge_at: 1, or 0 to put the ridge on a :math:`u_0` one step before the first row, as Kalman does.
+        sample_weight: :math:`a_t`, (T,); None gives all rows weight 1.
 
     >>> best = best_sequence([[1.0], [1.0]], [0.0, 3.0], ridge=1.0, drift_cost=1.0)
     >>> best.weights[:, 0].round(4), round(best.value, 4), round(best.drift, 4)
@@ -138,9 +146,11 @@ def best_sequence(
     number(gt=0, le=math.inf).require("best_sequence", "drift_cost", drift_cost)
     choice((0, 1)).require("best_sequence", "ridge_at", ridge_at)
     rows, labels = as_rows(X, y, "best_sequence", intercept)
+    weights = np.ones(len(labels)) if sample_weight is None else row_weights(sample_weight, len(labels), "best_sequence")
+    roots = np.sqrt(weights)
     step = 1 / math.sqrt(drift_cost)
     share = ridge * step * step if ridge_at == 0 else 0.0  # u_0 = u_1 / (1 + share)
-    u, noise = _smooth(rows, labels, math.sqrt(ridge / (1 + share)), step)
+    u, noise = _smooth(rows * roots[:, None], labels * roots, math.sqrt(ridge / (1 + share)), step)
     start = None
     if ridge_at == 0:
         start = u[0] / (1 + share)
@@ -151,7 +161,7 @@ def best_sequence(
     return BestSequence(
         weights=u,
         loss=loss,
-        value=float(ridge * (first @ first)) + moved + loss,
+        value=float(ridge * (first @ first)) + moved + float(weights @ np.square(errors)),
         drift=moved * step * step,
         path_length=float(np.sum(np.linalg.norm(noise, axis=1))) * step,
         start=start,

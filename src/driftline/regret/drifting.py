@@ -1,4 +1,4 @@
-"""Bounds for LASER, which competes with a sequence of weights whose drift has a cost."""
+"""Bounds for LASER and WeightedLASER, which compete with a sequence of weights whose drift has a cost."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from driftline.linear import LASER
+from driftline.linear import LASER, WeightedLASER
 from driftline.regret.bound import Bound, times
 from driftline.regret.comparators import best_sequence, drift
-from driftline.regret.rows import Played, as_path, label_limit, norm_limit, played, rows_for
+from driftline.regret.rows import Played, as_path, label_limit, losses_of, norm_limit, played, replay, rows_for
 from driftline.tables.inputs import Array
 
 
@@ -109,6 +109,70 @@ def laser_corollary_16(
     return _loss_bound(learner, at, path, "Corollary 16, Eq. (6.9)", terms, conditions, moved=False)
 
 
+def weighted_laser(learner: WeightedLASER, X: Any, y: Any, u: Any = None, *, label: float | None = None) -> Bound:
+    r"""The loss of WeightedLASER against any sequence u, in terms of u's unweighted loss.
+
+    .. math::
+        L(u) + c V + b|u_1|^2 + S \sum_t (a_t - 1) + Y^2 \sum_t \left( 1 - \frac{1}{\rho_t + s_t} \right)
+
+    S is the largest loss of u on one row, where LASER's Theorem 12 has :math:`Y^2`. The last sum is over the rows with
+    :math:`s_t > 1 - 1/A`; the others contribute 0.
+
+    Args:
+        learner: only its parameters matter, not what it has learned.
+        X: the rows, (T, d).
+        y: their labels, (T,).
+        u: fixed weights or a sequence, (T, d), intercept last; None takes the sequence with the smallest weighted cost.
+        label: a bound Y on the labels; None takes the largest.
+
+    References: :doc:`/mathematics`.
+
+    >>> import driftline as dl
+    >>> learner = dl.WeightedLASER(ridge=4.0, drift_cost=8.0, intercept=False)
+    >>> bound = weighted_laser(learner, [[1.0], [1.0]], [1.0, 2.0])
+    >>> round(bound.observed, 4), round(bound.value, 4)
+    (4.0625, 4.1042)
+    """
+    rows, labels = rows_for(learner, WeightedLASER, X, y, "weighted_laser")
+    Y, conditions = label_limit(labels, label, "weighted_laser")
+    weights, shrunk, _ = weighted_information(rows, learner)
+    fits = bool(np.isfinite(weights).all())
+    if math.isinf(learner.max_weight):
+        conditions["x'Sx < 1 on every row"] = fits
+    b, c = learner.ridge, learner.drift_cost
+    used = weights if fits else np.ones(len(labels))
+    path = best_sequence(rows, labels, b, c, sample_weight=used).weights if u is None else as_path(u, rows, "weighted_laser")
+    losses = losses_of(path, rows, labels)
+    terms = {
+        "loss of u": float(losses.sum()),
+        "ridge |u_1|^2": b * float(path[0] @ path[0]),
+        "drift_cost V": times(c, drift(path)),
+        "S sum (a - 1)": float(losses.max() * np.sum(weights - 1)) if fits else math.inf,
+        "Y^2 sum of the shrinkage": Y * Y * float(shrunk.sum()),
+    }
+    observed = float(replay(learner, X, y).losses.sum()) if fits else None
+    return Bound("loss of WeightedLASER", terms, _in_order(learner) | conditions, observed)
+
+
+def weighted_information(rows: Array, learner: WeightedLASER) -> tuple[Array, Array, Array]:
+    """The weight a_t of each row, infinite if it has none; 1 - 1 / (rho_t + s_t); and D after the last row."""
+    b, c, A = learner.ridge, learner.drift_cost, learner.max_weight
+    T, d = rows.shape
+    identity = np.eye(d)
+    D = identity * (b if math.isinf(c) else b / ((c - b) / c))
+    weights, shrunk = np.full(T, math.inf), np.zeros(T)
+    for t, x in enumerate(rows):
+        faded = D if math.isinf(c) else np.linalg.solve(identity + D / c, D)
+        faded = (faded + faded.T) / 2
+        s = float(x @ np.linalg.solve(faded, x))
+        rho = max(1 - s, 1 / A)
+        if not rho > 0:
+            break
+        weights[t], shrunk[t] = 1 / rho, max(0.0, 1 - 1 / (rho + s))
+        D = faded + np.outer(x, x) / rho
+    return weights, shrunk, D
+
+
 def information(rows: Array, b: float, c: float) -> tuple[Array, Array, float]:
     """x'D_t^-1 x and tr D_t-1 for each row, and log det(D_T / b), where D_t = (D_t-1^-1 + I/c)^-1 + x x'."""
     T, d = rows.shape
@@ -130,7 +194,7 @@ def _prepare(learner: LASER, X: Any, y: Any, label: float | None, where: str) ->
     return at, Y, _in_order(learner) | conditions
 
 
-def _in_order(learner: LASER) -> dict[str, bool]:
+def _in_order(learner: LASER | WeightedLASER) -> dict[str, bool]:
     b, c = learner.ridge, learner.drift_cost
     return {f"ridge < drift_cost: {b:g} < {c:g}": b < c}
 

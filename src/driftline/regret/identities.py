@@ -9,10 +9,11 @@ import numpy as np
 
 from driftline._core import Likelihood
 from driftline.base.learner import Learner
-from driftline.linear import LASER, WEMM, Add, Divide
+from driftline.linear import LASER, WEMM, Add, Divide, WeightedLASER
 from driftline.linear.policies import Policy
 from driftline.linear.recursion import Recursive
 from driftline.regret.comparators import BestFixed, BestSequence, best_fixed, best_sequence
+from driftline.regret.drifting import weighted_information
 from driftline.regret.min_max import wemm_weights
 from driftline.regret.rows import as_rows
 
@@ -21,7 +22,7 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
     """Solves for a second-order learner's best comparator: its ``value`` is ``learner.certificate().comparator``.
 
     Fixed weights for Ridge, AAR and AROWR; for RLS and DFOP with discounted rows, for WEMM with its row weights. A sequence
-    for LASER and Kalman. A learner that resets or projects has no comparator.
+    for LASER, Kalman and, with its row weights, WeightedLASER. A learner that resets or projects has no comparator.
 
     Args:
         learner: only its parameters matter, not what it has learned.
@@ -40,6 +41,11 @@ def comparator(learner: Learner, X: Any, y: Any) -> BestFixed | BestSequence:
     rows, labels = as_rows(X, y, "comparator", learner.intercept)
     if isinstance(learner, LASER):
         return best_sequence(rows, labels, learner.ridge, learner.drift_cost)
+    if isinstance(learner, WeightedLASER):
+        row_weights, _, _ = weighted_information(rows, learner)
+        if not np.isfinite(row_weights).all():
+            raise ValueError(f"comparator: {name} has no comparator on these rows")
+        return best_sequence(rows, labels, learner.ridge, learner.drift_cost, sample_weight=row_weights)
     if isinstance(learner, WEMM):
         learner = type(learner)(**learner.get_params(deep=False))
         learner.set_ridge(rows[0])

@@ -28,7 +28,7 @@ template <class T> Status replay_keyed(FirstOrderState<T>& m, const Slots& slots
 
 // Whether a row with finite values can still be refused, in which case a call may have to be undone midway.
 template <class T> bool may_refuse(const SecondOrderState<T>& m) {
-    return m.policy.complement || m.policy.robustness > 0 || m.forgetting.values || m.thresholds.values;
+    return m.policy.may_lack_noise() || m.forgetting.values || m.thresholds.values;
 }
 template <class T> bool may_refuse(const FirstOrderState<T>& m) { return m.policy.space == Space::free; }
 

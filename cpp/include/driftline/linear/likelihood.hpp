@@ -54,7 +54,14 @@ DRIFTLINE_INLINE double label_variance(const Policy& policy, double shown, doubl
 }
 // The same for the next row, whose weight is 1.
 DRIFTLINE_INLINE double label_variance(const Policy& policy, double shown, double s) {
-    return label_variance(policy, shown, policy.complement ? 1 - s : policy.noise, s);
+    return label_variance(policy, shown, policy.complement ? at_least(policy.least_noise, 1 - s) : policy.noise, s);
+}
+
+// The factor of a shrunk prediction: 1/(rho + s) for weights of at most 1/least_noise, which is 1 while s < 1 - least_noise.
+DRIFTLINE_INLINE double shrinkage(const Policy& policy, double one, double s) {
+    if (policy.least_noise > 0) [[unlikely]]
+        return one / at_least(one, policy.least_noise * one + s);
+    return one / (one + s);
 }
 
 // The solution v > 0 of v + log v = z, by the iteration of Fritsch, Shafer and Crowley (1973), whose error falls with the

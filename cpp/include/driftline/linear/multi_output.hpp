@@ -2,6 +2,7 @@
 // costs two passes over its weights.
 #pragma once
 
+#include "driftline/linear/likelihood.hpp"
 #include "driftline/linear/second_order_model.hpp"
 
 namespace driftline {
@@ -38,11 +39,11 @@ template <class T> void raw_predictions(const SecondOrderState<T>& m, OutputWeig
     }
 }
 
-// 1 / (1 + s) if predictions are shrunk, else 1.
+// The factor by which predictions are shrunk, where they are; else not used.
 template <class T> Status find_shrinkage(SecondOrderState<T>& m, double& shrink) {
     double s = 0, ignored = 0;
     const Status status = m.policy.shrink ? engine<T>().predict(m, ignored, &s) : Status::done;
-    shrink = 1 / (1 + s);
+    shrink = shrinkage(m.policy, 1, s);
     return status;
 }
 inline double shown_prediction(const Policy& policy, double f, double shrink) { return policy.predictions.hold(f * shrink); }

@@ -170,8 +170,9 @@ DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Ext
     const Policy& policy = m.policy;
     rho = policy.noise; // with branches: a division that waits for s would slow down every row
     if (extras.noise || view.scaled) [[unlikely]] {
-        const double unit = view.scale * view.scale, noise = policy.complement ? unit - view.s : unit * policy.noise;
-        if (policy.complement && !(noise > 0))
+        const double unit = view.scale * view.scale;
+        const double noise = policy.complement ? at_least(unit * policy.least_noise, unit - view.s) : unit * policy.noise;
+        if (policy.complement && policy.least_noise == 0 && !(noise > 0))
             return Status::outside_noise;
         rho = at_most(at_least(smallest_noise<T>, noise / weight), largest_noise);
         view.held = rho != noise / weight;
@@ -213,7 +214,9 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     else
         count_row(sums, view, y, change.shown, y - view.f, value);
     note(m.coverage, extras.prediction ? score_of(m.policy, view, y, change.shown, change.score) : value, y - change.shown);
-    if (extras.prediction)
+    if (m.policy.least_noise > 0) [[unlikely]]
+        sums.shrunk += 1 - shrinkage(m.policy, view.scale * view.scale, view.s);
+    else if (extras.prediction)
         sums.shrunk += at_most(view.s / (change.rho + view.s), 1); // s is infinite if S broke
     if (view.growth.capped || view.held) [[unlikely]] {
         sums.capped += view.growth.capped;

@@ -18,7 +18,7 @@ struct Policy {
     Time time = Time::none;
     double amount = 1; // the forgetting factor or the drift
     double noise = 1;
-    bool complement = false; // the noise of a row is 1 - s
+    bool complement = false; // the noise of a row is 1 - s, or least_noise if that is more
     bool shrink = false;
     Limits labels{};      // of labels and intervals
     Limits predictions{}; // the same, or narrower
@@ -34,7 +34,9 @@ struct Policy {
     Likelihood likelihood = Likelihood::none; // of a generalised linear model
     double parameter = 0;                     // the level of its pinball loss, the threshold of its Huber loss
     double curvature = 1;                     // of the pinball loss at the quantile of normal errors, times their mean loss
+    double least_noise = 0;                   // of the complement; 0: a row with s >= 1 is refused
     bool has_mean() const { return likelihood != Likelihood::none; } // the prediction is the mean of a label with w.x
+    bool may_lack_noise() const { return (complement && !(least_noise > 0)) || robustness > 0; }
     bool turns_labels() const { return robustness > 0 || concavity > 0 || has_mean(); }
     bool operator==(const Policy&) const = default;
 };
@@ -65,7 +67,7 @@ struct Sums {
     double segment = 1;   // index i of the current reset threshold
     double bound = 0;     // upper bound on the largest eigenvalue of S^-1, for resets while time acts on S
     double pending = 0;   // 1: a reset of S and the guard is not yet written to memory; see settle
-    double shrunk = 0;    // sum of s / (rho + s), if predictions are shrunk
+    double shrunk = 0;    // sum of 1 - the factor by which predictions are shrunk
     double begun = 0;     // rows before the last reset of S
     double prior = 1;     // S^-1 is prior / start I plus the rows' part; tracked if the policy keeps the prior
 };

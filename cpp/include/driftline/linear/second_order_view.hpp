@@ -186,10 +186,9 @@ template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m,
 }
 
 DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
-    const double one = view.scale * view.scale;
     if (policy.has_mean()) [[unlikely]]
         return policy.predictions.hold(mean_of(policy.likelihood, view.f));
-    return policy.predictions.hold(policy.shrink ? view.f * (one / (one + view.s)) : view.f);
+    return policy.predictions.hold(policy.shrink ? view.f * shrinkage(policy, view.scale * view.scale, view.s) : view.f);
 }
 
 } // namespace DRIFTLINE_ISA
