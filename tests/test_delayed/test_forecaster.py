@@ -1,5 +1,7 @@
 """Forecasts: the model of each step equals a learner that had only the labels known at that step."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -306,3 +308,33 @@ def test_quantiles_of_every_step_are_those_of_late_labels(learner):
         assert np.array_equal(run.quantiles[delay:, delay], wanted[delay:])
         assert np.isnan(run.quantiles[:delay, delay]).all()
         assert np.array_equal(forecast.quantiles[delay], model.ask(X[257 + delay], delay).quantiles(levels))
+
+
+@pytest.mark.parametrize("missing", ["mean", "last", "zero", "skip", {"a": "zero", "b": "mean"}])
+@pytest.mark.parametrize("known", [None, ["a"]])
+def test_a_forecaster_fills_gaps_of_numbers_alike_however_the_rows_come(missing, known):
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(40, 2))
+    rows[[7, 20], 1] = np.nan
+    y = rows[:, 0] + np.nan_to_num(rows[:, 1])
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    named = [dict(zip("ab", row, strict=True)) for row in rows]
+    new = {"a": 1.0, "b": 2.0}
+
+    def learned(ways, next_row, known=known):
+        f = dl.Forecaster(dl.RLS(missing=missing), steps=3, known=known)
+        for way, begin, end in ways:
+            if isinstance(way, list):
+                for x, label in zip(way[begin:end], y[begin:end], strict=True):
+                    f.learn_one(x, label)
+            else:
+                f.run(way[begin:end], y[begin:end])
+        return f.forecast([next_row] * 3).predictions
+
+    expected = learned([(named, 0, 40)], new)
+    for first, second in product([named, frame], repeat=2):
+        np.testing.assert_allclose(learned([(first, 0, 20), (second, 20, 40)], new), expected, rtol=1e-9)
+    if isinstance(missing, str):
+        for first, second in product([rows, rows.tolist()], repeat=2):
+            unnamed = learned([(first, 0, 20), (second, 20, 40)], [1.0, 2.0], known and [0])
+            np.testing.assert_allclose(unnamed, expected, rtol=1e-9)

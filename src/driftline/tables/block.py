@@ -149,18 +149,17 @@ class RowBlock:
         return [np.asarray(column.to_numpy()) for column in frames.columns(self.values[start:stop])]
 
     def given(self, start: int, stop: int, where: str) -> dict[Name, Given]:
-        """Rows ``start`` to ``stop`` by column; columns of arrays are named by their index."""
+        """Rows ``start`` to ``stop`` by column; columns without names are named by their index."""
         if self.source is not None:
             return self.source.given(start, stop, where)
         if self.kind == COLUMNS:
             whole, rows = start == 0 and stop == self.rows, slice(start, stop)
             return {name: given if whole else given.take(rows) for name, given in self.values.items()}
+        names = self.names or [str(j) for j in range(self.columns)]
         if self.kind == FRAME:
-            names = self.names or [str(j) for j in range(self.columns)]
             return cells.of_frame(self.values[start:stop], names, start, where)
         block = np.asarray(self.block(start, stop), dtype=np.float64)
-        columns = (np.ascontiguousarray(block[:, j]) for j in range(block.shape[1]))
-        return {str(j): Given(kinds.NUMBER, column) for j, column in enumerate(columns)}
+        return {name: Given(kinds.NUMBER, np.ascontiguousarray(column)) for name, column in zip(names, block.T, strict=True)}
 
     def __getitem__(self, rows: slice | Array) -> RowBlock:
         """Some of the rows as they came: a slice, or indices in ascending order."""
