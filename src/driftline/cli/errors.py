@@ -10,6 +10,10 @@ import typer
 DATA, USAGE = 1, 2
 
 
+class StoppedError(Exception):
+    """A command was stopped cleanly, before there was anything to report."""
+
+
 @contextmanager
 def reported(command: str, options: Container[str] | None = None) -> Iterator[None]:
     """Turns a command's exceptions into a message on the standard error, without a traceback.
@@ -22,6 +26,8 @@ def reported(command: str, options: Container[str] | None = None) -> Iterator[No
         yield
     except typer.Exit:
         raise
+    except StoppedError as error:
+        raise _ended(command, str(error), 0) from error
     except Exception as error:
         raise _ended(command, *_explained(error, options)) from error
     except KeyboardInterrupt as error:

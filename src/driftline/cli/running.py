@@ -6,6 +6,7 @@ import queue
 import shlex
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -15,19 +16,20 @@ from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, Spread
 from driftline.cli import checkpoint
 from driftline.cli.checkpoint import Checkpoint, StateError
+from driftline.cli.errors import StoppedError
 from driftline.cli.keyed import Keyed
 from driftline.cli.locks import locked
 from driftline.cli.matching import Matching
 from driftline.cli.measures import Errors, WrongClasses, standing
 from driftline.cli.outputs import Output, open_output
 from driftline.cli.signals import Stop
-from driftline.cli.tasks import Following, Forecasting, Task
+from driftline.cli.tasks import Columns, Following, Forecasting, Task
 from driftline.delayed import Forecaster, Pending
 from driftline.errors import DriftlineWarning
 from driftline.evaluate import Progress
 from driftline.files import DataError, Options, Rows
 from driftline.files.digests import Digests
-from driftline.files.errors import no_column
+from driftline.files.errors import HaltedError, no_column
 from driftline.files.follower import ALIGNED
 from driftline.files.ids import Labels
 from driftline.files.options import CLASSIFY
@@ -42,6 +44,8 @@ from driftline.tables.categories import crowded
 SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds between checks for signals while nothing arrives
 PIECE = 0.2  # seconds of learning between checks for signals
+CLOSED = "a closed pipe"
+GRACE = 5.0  # seconds to learn what was read of a pipe before a request to stop
 
 
 @dataclass
@@ -82,6 +86,8 @@ class RunResult:
     delay: int
     more: bool
     stopped: str
+    unlearned: int  # rows that were read of a pipe, but not learned before the run had to stop
+    cut_off: bool  # whether the pipe was read to within a row
     seconds: float
     reading: float
     learning: float
@@ -97,7 +103,10 @@ def run(request: Request) -> RunResult:
     outputs = {"--out": request.out, "--report": request.report, "--state": request.state}
     with locked("run", outputs) as confirm, Stop() as stop, warnings.catch_warnings():
         warnings.simplefilter("ignore", DriftlineWarning)  # the summary shows them
-        return FileRun(request, stop, confirm).run()
+        try:
+            return FileRun(request, stop, confirm).run()
+        except HaltedError:
+            raise StoppedError(f"stopped by {stop.asked} before the first row; no file is written") from None
 
 
 class FileRun:
@@ -114,7 +123,9 @@ class FileRun:
             known=None if kept is None else kept.known,
             done=self.digests,
             from_start=request.from_start,
+            halt=stop.halt,
         )
+        self.unlearned, self.ended = 0, False
         self.done = self.resumed_at = 0
         self.replaced = False
         self.more = False  # whether more was learned after the last row
@@ -196,9 +207,11 @@ class FileRun:
                 self.rows.start()
                 for raw in self._arriving():
                     self._learn(raw, bar)
+            self._count_unlearned()
             self._finish()
         except BrokenPipeError:
-            self.stop.asked = "a closed pipe"
+            self.stop.ask(CLOSED)
+            self._count_unlearned()
             self._finish()
         except BaseException:
             if self.saved_rows == 0 or request.state is None:
@@ -211,15 +224,28 @@ class FileRun:
             self.task.close()
         return self._result()
 
+    def _has_to_stop(self) -> bool:
+        """Whether to stop now: rows that will not come again are learned first, as far as there is time."""
+        return bool(self.stop.asked) and (self.rows.from_start or monotonic() - self.stop.since > GRACE)
+
+    def _count_unlearned(self) -> None:
+        """Counts the rows that were read, will not come again, and are not learned."""
+        if not self.stop.asked or self.rows.from_start or self.ended:
+            return
+        with suppress(DataError):  # nothing after it can be counted
+            while (raw := self.rows.next_raw()) is not None:
+                self.unlearned += len(raw)
+
     def _arriving(self) -> Iterator[Block]:
-        while not self.stop.asked:
+        while not self._has_to_stop():
             try:
                 raw = self.rows.next_raw(timeout=WAIT)
             except queue.Empty:
                 self._save_if_due()
                 continue
             if raw is None:
-                self.more = self.task.finish()
+                self.ended = True
+                self.more = not self.stop.asked and self.task.finish()
                 return
             self._check_known()  # now the columns of JSON lines are known
             self._begin_anew()
@@ -234,24 +260,33 @@ class FileRun:
 
     def _learn(self, raw: Block, bar: Progress) -> None:
         begin, rows = 0, len(raw)
-        while begin < rows and not self.stop.asked:
-            end = min(rows, begin + self._next_rows(raw.start + begin))
-            piece = raw.piece(begin, end)
-            began = perf_counter()
-            try:
-                columns, zone = self.task.take(self.rows, piece)
-            except DataError as error:
-                raise error.within(self.rows.name) from error
-            spent = perf_counter() - began
-            self.learning += spent
-            self.speed = (end - begin) / max(spent, 1e-6)
-            if len(columns["row"]):  # rows that only bring labels have no predictions
-                self.output.write(columns, zone)
-            bar.advance(end - begin, self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner))
-            if self.digests is not None:
-                self.digests.add(piece.digests)
-            self.done, begin = raw.start + end, end
-            self._save_if_due()
+        try:
+            while begin < rows and not self._has_to_stop():
+                end = min(rows, begin + self._next_rows(raw.start + begin))
+                piece = raw.piece(begin, end)
+                columns, zone = self._take(piece)
+                self.done, begin = raw.start + end, end
+                if len(columns["row"]):  # rows that only bring labels have no predictions
+                    self.output.write(columns, zone)
+                bar.advance(
+                    len(piece), self.rows.share(piece.consumed), lambda: standing(self.task.score, self.task.learner)
+                )
+                self._save_if_due()
+        finally:
+            self.unlearned += rows - begin
+
+    def _take(self, piece: Block) -> tuple[Columns, str | None]:
+        began = perf_counter()
+        try:
+            taken = self.task.take(self.rows, piece)
+        except DataError as error:
+            raise error.within(self.rows.name) from error
+        spent = perf_counter() - began
+        self.learning += spent
+        self.speed = len(piece) / max(spent, 1e-6)
+        if self.digests is not None:
+            self.digests.add(piece.digests)
+        return taken
 
     def _next_rows(self, row: int) -> int:
         """How many rows to take at once: few enough to respond to signals soon."""
@@ -320,6 +355,8 @@ class FileRun:
             delay=self.request.delay,
             more=self.more,
             stopped=self.stop.asked,
+            unlearned=0 if self.rows.from_start else self.unlearned,
+            cut_off=self.rows.cut_off,
             seconds=perf_counter() - self.began,
             reading=self.rows.seconds,
             learning=self.learning,

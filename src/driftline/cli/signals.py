@@ -1,9 +1,11 @@
-"""Ctrl-C and SIGTERM: the run finishes its row, saves all requested files, and ends."""
+"""Ctrl-C and SIGTERM: the run learns what it has read of a pipe, saves all requested files, and ends."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+from time import monotonic
 from types import FrameType
 from typing import Any, Self
 
@@ -13,17 +15,26 @@ NAMES = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 class Stop:
     """Notes which signal asked the run to end, in ``asked``; empty if none did. A second Ctrl-C ends it at once.
 
+    The descriptor ``halt`` is readable from then on.
+
     A signal that is ignored when the run starts stays ignored, as Ctrl-C does in a background job.
     """
 
     def __init__(self) -> None:
-        self.asked = ""
+        self.asked, self.since = "", 0.0
+        self.halt, self._end = os.pipe()
         self._before: dict[signal.Signals, Any] = {}
+
+    def ask(self, reason: str) -> None:
+        """Asks the run to end."""
+        if not self.asked:
+            self.asked, self.since = reason, monotonic()
+            os.write(self._end, b"0")
 
     def _heed(self, number: int, _: FrameType | None) -> None:
         if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.asked = NAMES[signal.Signals(number)]
+        self.ask(NAMES[signal.Signals(number)])
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -34,3 +45,5 @@ class Stop:
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
+        os.close(self._end)
+        os.close(self.halt)

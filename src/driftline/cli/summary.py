@@ -9,7 +9,7 @@ from typing import Any
 
 from driftline.cli.keyed import Keyed
 from driftline.cli.matching import Matching
-from driftline.cli.running import RunResult
+from driftline.cli.running import CLOSED, GRACE, RunResult
 from driftline.evaluate.baselines import BASELINES
 from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.evaluate.tables import Cell, Table, finite
@@ -28,7 +28,8 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     task, score = result.task, result.task.score
     lines = [f"{result.source}: {count(result.rows, 'row')}, {count(len(result.names), 'feature')}, {task.title}"]
     if result.stopped and not result.rows:
-        return f"{result.source}: stopped by {result.stopped} before the first row; no file is written"
+        stopped = f"{result.source}: stopped by {result.stopped} before the first row; no file is written"
+        return "\n".join([stopped, *(f"Warning: {words}" for words in _unlearned(result))])
     if result.stopped:
         lines.append(f"Stopped by {result.stopped} after row {result.rows - 1:,}; all requested files are saved")
     elif result.resumed_at == result.rows and not result.more:
@@ -69,8 +70,19 @@ def in_words(result: RunResult, files: dict[str, Path | str]) -> str:
     return "\n".join(lines)
 
 
+def _unlearned(result: RunResult) -> list[str]:
+    """What was read of a pipe and is not learned."""
+    lines = []
+    if result.unlearned:
+        late = "" if result.stopped == CLOSED else f" within {GRACE:g} seconds"
+        lines.append(f"{count(result.unlearned, 'more row')} had been read and could not be learned{late}")
+    if result.cut_off:
+        lines.append("what was read ended within a row, and that part is not learned")
+    return lines
+
+
 def _warnings(result: RunResult) -> list[str]:
-    return [*([REFED] if result.refed else []), *result.task.warnings()]
+    return [*_unlearned(result), *([REFED] if result.refed else []), *result.task.warnings()]
 
 
 def _waiting(task: Matching) -> list[str]:
@@ -116,6 +128,7 @@ def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
         **(_keys_as_plain(task) if isinstance(task, Keyed) else {}),
         "resumed_at": result.resumed_at,
         "interrupted": bool(result.stopped),
+        "rows_read_not_learned": result.unlearned + result.cut_off,
         "rows_back_in_time": result.backwards,
         "crowded_columns": list(result.crowded),
         "warnings": _warnings(result),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from driftline.files.errors import DataError, left_out
+from driftline.files.errors import DataError, HaltedError, left_out
 from driftline.files.opening import ARROW_FILE, Opened
 from driftline.files.options import Options
 from driftline.files.raw import Block, Reader
@@ -31,6 +31,8 @@ class TypedTables(Reader):
         try:
             self.schema = self._open()
         except BROKEN as error:
+            if opened.halted:
+                raise HaltedError from None
             raise self._damaged(error) from None
         self.names = list(self.schema.names)
         twice = next((name for name, count in Counter(self.names).items() if count > 1), None)
@@ -97,6 +99,9 @@ class TypedTables(Reader):
             except StopIteration:
                 return
             except BROKEN as error:
+                if self.opened.halted:
+                    self.cut_off = True
+                    return
                 raise self._damaged(error, start) from None
             self._check_values(batch, start)
             for begin in range(0, len(batch), most):

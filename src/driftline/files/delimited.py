@@ -97,6 +97,7 @@ class Delimited(Reader):
             if len(table):
                 yield self._block(table, start, place)
             start += len(table)
+        self.cut_off = self.lines.cut_off
 
     def _find_decimal(self, data: bytes) -> None:
         """Detects a decimal comma, unless commas separate values. Whole numbers decide nothing."""

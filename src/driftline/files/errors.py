@@ -54,6 +54,10 @@ def not_as_values(name: str, options: Options) -> list[Hint]:
     return [Hint("text", name, purpose), *dropped] if options.is_feature(name) else []
 
 
+class HaltedError(Exception):
+    """Reading a pipe was asked to end before its first row."""
+
+
 class DataError(ValueError):
     """Rows that cannot be read. The message names the file, the line or row, and the column.
 

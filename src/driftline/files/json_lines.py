@@ -48,6 +48,7 @@ class JsonLines(Reader):
             if len(table):
                 yield self._block(table, start, place)
             start += len(table)
+        self.cut_off = self.lines.cut_off
 
     def _parse(self, data: bytes, line: int) -> Any:
         self._check_text(data, line)

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator
 from gzip import BadGzipFile
 
-from driftline.files.errors import DataError
+from driftline.files.errors import DataError, HaltedError
 from driftline.files.opening import PEEK, Opened
 
 BLOCK = 4 * 2**20  # bytes parsed at once
@@ -31,7 +31,12 @@ class LineBlocks:
         self.opened, self.quotes = opened, quotes
         self.rest = b""
         self.line = 1  # the number of the next line
-        self.ended = False
+        self.ended = self._broken_off = False
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether reading was asked to end within a line or within compressed data."""
+        return self._broken_off or (self.opened.halted and bool(self.rest.strip()))
 
     def header(self) -> bytes:
         """The first line that is not empty, without its line break."""
@@ -46,6 +51,8 @@ class LineBlocks:
             line, self.rest = (self.rest, b"") if end is None else (self.rest[:end], self.rest[end:])
             self._check(line)
             self.line += line.count(b"\n")
+            if end is None and self.opened.halted:
+                raise HaltedError
             if line.strip() or (not self.rest and self.ended):
                 return line.strip(b"\r\n").removeprefix(b"\xef\xbb\xbf")
 
@@ -66,7 +73,10 @@ class LineBlocks:
             self._fill(min(LEAST * (self.rest.find(b"\n") + 1), LARGEST))
             if not self.rest:
                 return
-            cut = len(self.rest) if self.ended else self._cut()
+            halted = self.opened.halted
+            cut = len(self.rest) if self.ended and not halted else self._cut()
+            if cut == 0 and halted:
+                return
             if cut == 0:
                 wanted = len(self.rest) + BLOCK
                 self._check_length()
@@ -125,6 +135,9 @@ class LineBlocks:
         try:
             return stream.read1(size) if isinstance(stream, io.BufferedReader) else stream.read(size)
         except (EOFError, zlib.error, BadGzipFile) as error:
+            if self.opened.halted:
+                self._broken_off = True
+                return b""
             raise DataError(
                 f"the compressed data is damaged or ends too early: {error}",
                 source=self.opened.name,

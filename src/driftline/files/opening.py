@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import array
 import gzip
 import io
 import os
+import select
 import stat
 import sys
 import zlib
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
-from driftline.files.errors import DataError
+from driftline.files.errors import DataError, HaltedError
+
+try:
+    import fcntl
+    import termios
+except ImportError:  # not on Windows
+    fcntl = termios = None  # type: ignore[assignment]
 
 CSV, JSON_LINES, PARQUET, ARROW_FILE, ARROW_STREAM = "csv", "json lines", "parquet", "arrow", "arrow stream"
 PEEK = 65_536
@@ -45,6 +53,12 @@ class Opened:
     size: int | None
     packed: BinaryIO | None = None  # the compressed stream
     whole: bool = True  # whether it is read from its first row; a pipe goes on where it is
+    pipe: Pipe | None = None  # what it is read from, unless that is a file
+
+    @property
+    def halted(self) -> bool:
+        """Whether reading ended because it was asked to, not at the end of the source."""
+        return self.pipe is not None and self.pipe.halted
 
     def consumed(self) -> int | None:
         """How many of the ``size`` bytes have been read."""
@@ -58,10 +72,19 @@ class Opened:
 
 
 class Pipe(io.RawIOBase):
-    """The standard input as a stream. Closing the stream does not close the standard input."""
+    """A pipe as a stream, which can be asked to end.
 
-    def __init__(self) -> None:
-        self.fd = sys.stdin.fileno()
+    Args:
+        fd: the descriptor to read from.
+        halt: a descriptor that becomes readable when reading should end: what writers have put into the pipe by then is
+            still read, and nothing that comes later.
+        owned: whether to close ``fd`` with the stream.
+    """
+
+    def __init__(self, fd: int, halt: int | None = None, *, owned: bool = False) -> None:
+        self.fd, self.halt = fd, None if halt is None else os.dup(halt)
+        self.halted, self.owned = False, owned
+        self._left = 0  # bytes to read after the request to end
 
     def readable(self) -> bool:
         """True."""
@@ -78,17 +101,48 @@ class Pipe(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         """Reads whatever has arrived."""
         view = memoryview(buffer)  # type: ignore[arg-type]
-        data = os.read(self.fd, len(view))
+        if not self.halted and self._is_asked_to_end():
+            self.halted, self._left = True, self._waiting()
+        if self.halted and not self._left:
+            return 0
+        data = os.read(self.fd, min(len(view), self._left) if self.halted else len(view))
+        self._left -= len(data) if self.halted else 0
         view[: len(data)] = data
         return len(data)
 
+    def _is_asked_to_end(self) -> bool:
+        """Waits for data or for the request to end."""
+        try:
+            return self.halt is not None and self.halt in select.select([self.fd, self.halt], [], [])[0]
+        except (OSError, ValueError):  # this system cannot wait for such a descriptor
+            return False
 
-def open_source(source: str | os.PathLike[str]) -> Opened:
-    """Opens a file, or the standard input for ``-``, and detects its format."""
+    def _waiting(self) -> int:
+        """How many bytes the pipe holds; 0 if it is not a pipe."""
+        mode = os.fstat(self.fd).st_mode
+        if fcntl is None or not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            return 0
+        number = array.array("i", [0])
+        fcntl.ioctl(self.fd, termios.FIONREAD, number)
+        return number[0]
+
+    def close(self) -> None:
+        """Closes the descriptors, but not the standard input."""
+        if not self.closed:
+            own = [self.fd] if self.owned else []
+            for fd in own if self.halt is None else [*own, self.halt]:
+                os.close(fd)
+        super().close()
+
+
+def open_source(source: str | os.PathLike[str], halt: int | None = None) -> Opened:
+    """Opens a file, or the standard input for ``-``, and detects its format.
+
+    ``halt`` is a descriptor that becomes readable when reading a pipe should end; HaltedError if before the first byte.
+    """
     name = os.fspath(source)
     if name == PIPE:
-        pipe = Pipe()
-        return _identify("standard input", io.BufferedReader(pipe, PEEK), None, None, whole=pipe.at_start_of_file())
+        return _from_pipe("standard input", Pipe(sys.stdin.fileno(), halt))
     if os.path.isdir(name):
         raise DataError("is a folder, not a file", source=name)
     try:
@@ -97,14 +151,27 @@ def open_source(source: str | os.PathLike[str]) -> Opened:
         raise
     except OSError as error:
         raise DataError(error.strerror or str(error), source=name) from None
-    regular = os.path.isfile(name)
-    size = os.fstat(stream.fileno()).st_size if regular else None
-    return _identify(name, stream, name if regular else None, size, whole=regular)
+    if not os.path.isfile(name):
+        pipe = Pipe(os.dup(stream.fileno()), halt, owned=True)
+        stream.close()
+        return _from_pipe(name, pipe)
+    return _identify(name, stream, name, os.fstat(stream.fileno()).st_size)
 
 
-def _identify(name: str, stream: Peekable, path: str | None, size: int | None, whole: bool) -> Opened:
+def _from_pipe(name: str, pipe: Pipe) -> Opened:
+    whole = pipe.at_start_of_file()
     try:
-        return replace(_recognise(name, stream, path, size), whole=whole)
+        opened = _identify(name, io.BufferedReader(pipe, PEEK), None, None)
+    except DataError:
+        if pipe.halted:
+            raise HaltedError from None
+        raise
+    return replace(opened, whole=whole, pipe=pipe)
+
+
+def _identify(name: str, stream: Peekable, path: str | None, size: int | None) -> Opened:
+    try:
+        return _recognise(name, stream, path, size)
     except BaseException:
         stream.close()
         raise

@@ -86,6 +86,7 @@ class Reader(ABC):
         self.types: dict[str, str] = dict(types or {})
         self.names: list[str] = []  # the columns of the source, as far as known
         self.decimal = "."  # decimal mark of numbers in text
+        self.cut_off = False  # whether reading was asked to end within a row
 
     def wanted(self) -> list[str]:
         """The columns that are read."""

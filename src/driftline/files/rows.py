@@ -61,6 +61,8 @@ class Rows:
         done: digests of the rows that were read before, none at first. A file must begin with these rows; they are compared
             and left out. A pipe goes on with its next row. None if no digests are needed.
         from_start: compare and leave out the rows of a pipe too.
+        halt: a descriptor that becomes readable when a pipe should be read no further than what it holds by then. Before
+            the first row, HaltedError is raised.
     """
 
     def __init__(
@@ -71,12 +73,13 @@ class Rows:
         known: Mapping[str, Any] | None = None,
         done: Digests | None = None,
         from_start: bool = False,
+        halt: int | None = None,
     ) -> None:
         self.options, self.done = options, done
         self.maker = BlockMaker(options)
         if known is not None:
             self.maker.restore(known["times"])
-        opened = open_source(source)
+        opened = open_source(source, halt)
         try:
             self.reader = READERS[opened.format](opened, options, None if known is None else known["types"])
             if known is not None:
@@ -108,6 +111,11 @@ class Rows:
     def count(self) -> int | None:
         """How many rows there are, if the file says so."""
         return self.reader.rows
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether reading was asked to end within a row."""
+        return self.reader.cut_off
 
     def share(self, consumed: int | None) -> float | None:
         """The share of the source that ``consumed`` bytes make up, if its size is known."""
