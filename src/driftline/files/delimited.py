@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -179,20 +180,26 @@ class Delimited(Reader):
         except UnicodeDecodeError as bad:
             return self._not_utf_8(line + data.count(b"\n", 0, bad.start))
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=self.delimiter)
-        begun = 0
+        begun, found = 0, None
+        rows: list[tuple[str, list[str]]] = []  # the lines before the first that shows at once that it cannot be read
         try:
             for row in reader:
                 at, begun = f"line {line + begun:,}", reader.line_num
                 if not row:
                     continue
                 if len(row) != len(self.names):
-                    return self._ragged(row, at)
-                for name, value in zip(self.names, row, strict=True):
-                    if self.options.wants(name) and not self._fits(value, self.types.get(name)):
-                        return self._misfit(name, value, at)
+                    found = self._ragged(row, at)
+                    break
+                rows.append((at, row))
+                cells = zip(self.names, row, strict=True)
+                wrong = next((cell for cell in cells if self.options.wants(cell[0]) and not self._fits(*cell)), None)
+                if wrong is not None:
+                    found = self._misfit(*wrong, at)
+                    break
         except csv.Error as bad:
-            return DataError(str(bad), source=self.opened.name, place=f"line {line + reader.line_num:,}")
-        return DataError(str(error), source=self.opened.name, place=f"lines {line:,} to {line + data.count(bytes([10])):,}")
+            found = DataError(str(bad), source=self.opened.name, place=f"line {line + reader.line_num:,}")
+        place = f"lines {line:,} to {line + data.count(bytes([10])):,}"
+        return self._first_bad_time(rows) or found or DataError(str(error), source=self.opened.name, place=place)
 
     def _ragged(self, row: list[str], at: str) -> DataError:
         other = [mark for mark in DELIMITERS if mark != self.delimiter and any(mark in value for value in row)]
@@ -204,18 +211,34 @@ class Delimited(Reader):
             hints=hints,
         )
 
-    def _fits(self, value: str, kind: str | None) -> bool:
-        if kind is None or kind == TEXT or value in self.options.nulls:
+    def _fits(self, name: str, value: str) -> bool:
+        """Whether a number is one. Other kinds are checked by column, because only Arrow knows what it reads."""
+        if self.types.get(name) != NUMBER or value in self.options.nulls:
             return True
-        if kind == NUMBER:
-            value = value.replace(self.decimal, ".") if self.decimal != "." else value
-            if value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
-                return True  # Arrow reads them as numbers
-            return is_numeric(value) and math.isfinite(float(value))
+        value = value.replace(self.decimal, ".") if self.decimal != "." else value
+        if value.strip().lower().lstrip("+-") in ("inf", "infinity", "nan"):
+            return True  # Arrow reads them as numbers
+        return is_numeric(value) and math.isfinite(float(value))
+
+    def _first_bad_time(self, rows: list[tuple[str, list[str]]]) -> DataError | None:
+        """The error for the first time or truth value that Arrow does not read; None if it reads all."""
+        first, wrong = len(rows), ""
+        for place, name in enumerate(self.names):
+            if self.options.wants(name) and self.types.get(name) not in (None, TEXT, NUMBER):
+                values = [row[place] for _, row in rows[:first]]
+                bad = bisect_left(range(len(values)), True, key=lambda row: not self._reads(name, values[: row + 1]))
+                first, wrong = (bad, name) if bad < first else (first, wrong)
+        return self._misfit(wrong, rows[first][1][self.names.index(wrong)], rows[first][0]) if wrong else None
+
+    def _reads(self, name: str, values: list[str]) -> bool:
+        """Whether Arrow reads all of some values of a column."""
+        known = [value for value in values if value not in self.options.nulls]
+        out = io.StringIO()
+        csv.writer(out, delimiter=self.delimiter, lineterminator="\n").writerows(zip(known))
         try:
-            self._read(f"{value}\n".encode(), {"value": arrow_type(kind)}, ["value"])
+            self._read(out.getvalue().encode(), {name: arrow_type(self.types[name])}, [name])
         except pa.ArrowInvalid:
-            return False
+            return not known  # Arrow does not read an empty file
         return True
 
     def _misfit(self, name: str, value: str, at: str) -> DataError:

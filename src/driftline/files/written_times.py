@@ -30,8 +30,12 @@ DAYS = (
 CLOCKS = ("", " %H:%M:%S", " %H:%M", "T%H:%M:%S", "T%H:%M", " %I:%M %p", " %I:%M:%S %p")
 LAYOUTS = ("%Y-%m-%d", "%Y-%m", ISO, ISO_UTC, *(day + clock for day in DAYS for clock in CLOCKS))
 FINE_DECIMALS = re.compile(rb":\d\d\.\d{7}")  # of a second
-NO_OFFSET = r"^\d{4}-\d\d-\d\d([T ][\d:.]+)?$"
-OFFSET = r"^\d{4}-\d\d-\d\d[T ][\d:.]+(Z|[+-][\d:]+)$"
+_DAYS_TO_31, _DAYS_TO_30, _DAYS_TO_28 = "(0[1-9]|[12]\\d|3[01])", "(0[1-9]|[12]\\d|30)", "(0[1-9]|1\\d|2[0-8])"
+_LEAP = r"(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
+_DATE = rf"(\d{{4}}-((0[13578]|1[02])-{_DAYS_TO_31}|(0[469]|11)-{_DAYS_TO_30}|02-{_DAYS_TO_28})|{_LEAP}-02-29)"
+_CLOCK = r"[T ]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d+)?)?)?"
+NO_OFFSET = f"^{_DATE}({_CLOCK})?$"  # exactly what Arrow reads, so that it never refuses a column for one text
+OFFSET = rf"^{_DATE}{_CLOCK}(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)$"
 WITH_OFFSET = "times with an offset"
 EXAMPLE, LIKE_EXAMPLE = "%d.%m.%Y %H:%M", "or similar, to say how times are written"
 WITHOUT_MARKS = "write it without marks for thousands, money or percent, and with the digits 0 to 9 and - for minus"
@@ -156,7 +160,7 @@ def parse(texts: Any, layout: str) -> Any:
     if layout in (ISO, ISO_UTC):
         like = pc.match_substring_regex(texts, OFFSET if layout == ISO_UTC else NO_OFFSET)
         texts = pc.replace_substring_regex(_without(texts, pc.invert(like)), r"(\.\d{6})\d+", r"\1")  # to microseconds
-        return _parse_iso(texts, pa.timestamp("us", tz=None if layout == ISO else "UTC"))
+        return texts.cast(pa.timestamp("us", tz=None if layout == ISO else "UTC"))
     try:
         times = pc.strptime(texts, format=layout, unit="us", error_is_null=True)
     except pa.ArrowInvalid:
@@ -171,17 +175,6 @@ def _doubtful(times: Any) -> list[int]:
     early = (days - days.astype("datetime64[M]")).astype(np.int64) < 3
     known = to_numpy(times, np.int64, MISSING) != MISSING
     return np.flatnonzero(known & (early | (days < np.datetime64("1000-01-01")))).tolist()
-
-
-def _parse_iso(texts: Any, kind: Any) -> Any:
-    """Parses by halves, until the few texts that are not times are isolated."""
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        if len(texts) <= 1:
-            return pa.nulls(len(texts), kind)
-        half = len(texts) // 2
-        return pa.concat_arrays([_parse_iso(texts.slice(0, half), kind), _parse_iso(texts.slice(half), kind)])
 
 
 def _without(values: Any, which: Any) -> Any:
