@@ -35,7 +35,7 @@ test-spark: .venv-spark/ready  ## the tests of driftline.spark on a local Spark;
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
 	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
 
-test-services: $(VENV)/test  ## tests with PostgreSQL, Redis, nginx, Prometheus and Chromium, installed first if root on Debian; fails if one is missing
+test-services: $(VENV)/test  ## tests with PostgreSQL, Redis, Mosquitto, nginx, Prometheus and Chromium, installed first if root on Debian; fails if one is missing
 	$(BIN)/python -m tests.services
 	$(BIN)/python -m pytest -m services --services -rs tests
 

@@ -14,6 +14,7 @@ import sys
 PROGRAMS = {  # the names of a program, and Debian's package
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium"),
     "ip": (("ip",), "iproute2"),
+    "mosquitto": (("mosquitto",), "mosquitto"),
     "nginx": (("nginx",), "nginx"),
     "openssl": (("openssl",), "openssl"),
     "postgresql": (("initdb",), "postgresql"),
@@ -21,7 +22,13 @@ PROGRAMS = {  # the names of a program, and Debian's package
     "promtool": (("promtool",), "prometheus"),
     "redis-server": (("redis-server",), "redis-server"),
 }
-FIXTURES = {"browser": "chromium", "network": "ip", "postgresql": "postgresql", "redis": "redis-server"}
+FIXTURES = {
+    "browser": "chromium",
+    "mosquitto": "mosquitto",
+    "network": "ip",
+    "postgresql": "postgresql",
+    "redis": "redis-server",
+}
 FOLDERS = [os.environ.get("PATH", ""), "/usr/sbin", *sorted(glob.glob("/usr/lib/postgresql/*/bin"), reverse=True)]
 
 

@@ -31,8 +31,8 @@ app(sys.argv[1:])
 """
 
 
-def stream(count, seed):
-    """Rows of which two in three have their labels; the labels of the others come later; some entries are poison."""
+def stream(count, seed, late=0.2):
+    """Rows of which most have their labels; the labels of the others come later; some entries are poison."""
     draw, entries, waiting = random.Random(seed), [], []
     while len(entries) < count:
         n = len(entries)
@@ -40,7 +40,7 @@ def stream(count, seed):
         y = 2 * row["a"] - row["b"] + draw.gauss(0, 0.1)
         if n % 500 == 77:
             entries.append({**row, "y": "broken"})
-        elif draw.random() < 0.2:
+        elif draw.random() < late:
             entries.append(row)
             waiting.append((n + draw.randrange(1, 90), row["id"], y))
         else:
@@ -76,8 +76,14 @@ class Drill:
 
     def __init__(self, queue, folder, *, entries, seed=0, batch=500, with_service=True, name="rows"):
         self.queue, self.folder, self.name, self.seed = queue, Path(folder), name, seed
-        self.entries, self.state = stream(entries, seed), Path(folder) / "model.drift"
-        self.options = [queue.source(name), "--predictions", f"{name}.out", "--batch", batch, "--model"]
+        self.entries, self.state = (
+            stream(entries, seed, 0.2 if queue.ordered or with_service else 0.0),
+            Path(folder) / "model.drift",
+        )
+        self.out, self.rejected = f"{name}_out", f"{name}_rejected"
+        self.options = [queue.source(name), "--predictions", self.out, "--rejected", self.rejected, *queue.options]
+        self.options += [] if queue.ordered else ["--labels", f"{name}_labels"]
+        self.options += ["--group", name, "--batch", batch, "--model"]
         self.port = free_port() if with_service else None
         self.options += (
             ["m", "--service", f"http://127.0.0.1:{self.port}"] if with_service else ["rls", "--state", self.state]
@@ -86,7 +92,9 @@ class Drill:
 
     def start_service(self):
         if self.port is not None:
-            self.service = Process(self.folder / "service", "--port", str(self.port), "--entries", "1000000")
+            self.service = Process(
+                self.folder / "service", "--port", str(self.port), "--entries", "1000000", "--early", "1000000"
+            )
 
     def run(self, kills=0):
         """Fills the queue and empties it; returns the seconds that it took to empty it."""
@@ -99,7 +107,7 @@ class Drill:
         self.queue.put(self.name, self.entries)
         begun, consumer = time.perf_counter(), Consumer(*self.options)
         for threshold in sorted(draw.uniform(0.0, 0.9) * rows for _ in range(kills)):
-            while self.queue.count(f"{self.name}.out") < threshold and not consumer.ended():
+            while self.queue.count(self.out) < threshold and not consumer.ended():
                 time.sleep(0.002)
             time.sleep(draw.uniform(0, 0.05))
             victim = draw.choice(["consumer", "service"] if self.service else ["consumer"])
@@ -118,14 +126,14 @@ class Drill:
         answers, learner = self.replayed()
         poison = [entry["id"] for entry in self.entries if entry.get("y") == "broken"]
         labels = sum("y" in entry for entry in self.entries) - len(poison)
-        sent = self.queue.sent(f"{self.name}.out")
+        sent = self.queue.sent(self.out)
         found = {record["id"]: float(record["prediction"]) for record in sent}
         assert learner.n_seen_ == labels, (learner.n_seen_, labels)
         assert found == answers
         assert not self.queue.once or len(sent) == len(found)
-        contents = [json.loads(record["content"].replace("'", '"')) for record in self.queue.sent(f"{self.name}.rejected")]
+        contents = [json.loads(record["content"]) for record in self.queue.sent(self.rejected)]
         set_aside = [content["id"] for content in contents]
-        assert (set_aside if self.queue.once else sorted({*set_aside}, key=lambda name: int(name[1:]))) == poison
+        assert sorted(set_aside if self.queue.once else {*set_aside}) == sorted(poison)
 
     def replayed(self):
         """The predictions by id and the learner: of the service's log if there is one, otherwise of the entries in order."""
@@ -191,8 +199,9 @@ def main():
                     drill.close()
                 rates[kind] = given.entries / (seconds - 1)  # the last of them waits for another entry
                 print(f"{kind}, killed {drill.killed}: {seconds:.1f} s, each of {given.entries:,} entries once", flush=True)
-        options = {"predictions": "empty.out", "group": "empty"}
-        source = source_of(queue.source("rows0"), options)
+        queue.put("empty", stream(given.entries, given.seed))
+        options = {"predictions": "empty_out", "group": "empty"} | ({"by": "n"} if queue.options else {})
+        source = source_of(queue.source("empty"), options)
         begun = time.perf_counter()
         counts = consume(source, Empty(), Fields(), until_idle=True)
         rates["empty"] = counts.entries / (time.perf_counter() - begun - 1)

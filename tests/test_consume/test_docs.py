@@ -70,6 +70,30 @@ def test_redis(redis, follow, tmp_path):
     assert follow.rows("load") == 1
 
 
+@pytest.mark.skipif(shutil.which("psql") is None, reason="no psql")
+def test_postgresql(postgresql, follow, tmp_path):
+    ((_, text),) = section("A PostgreSQL table")
+    follow(text, **{"postgresql://service@db/plant": postgresql.address})
+    assert dl.load(tmp_path / "load.drift").n_seen_ == 1
+    ((answer,),) = postgresql.execute("SELECT prediction FROM forecasts WHERE id = '1'")
+    assert answer == 0.0
+
+
+@pytest.mark.skipif(shutil.which("mosquitto_pub") is None, reason="no mosquitto_pub")
+def test_mqtt(mosquitto, follow, tmp_path):
+    ((_, text),) = section("MQTT")
+    follow(text, **{"localhost:1883": f"localhost:{mosquitto.port}", "mosquitto_pub": f"mosquitto_pub -p {mosquitto.port}"})
+    assert dl.load(tmp_path / "load.drift").n_seen_ == 1
+
+
+def test_kafka(kafka, follow, tmp_path):
+    ((_, text),) = section("Kafka")
+    kafka.put("readings", [{"id": "r1", "hour": 7, "wind": 3.5, "load": 41}])
+    follow(text, **{"localhost:9092": kafka.address})
+    assert dl.load(tmp_path / "load.drift").n_seen_ == 1
+    assert [record["id"] for record in kafka.sent("forecasts")] == ["r1"]
+
+
 def test_a_source_of_your_own(tmp_path, monkeypatch):
     ((_, program),) = section("A source of your own")
     monkeypatch.chdir(tmp_path)

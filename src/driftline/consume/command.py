@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from driftline.consume.loop import Model
 
 _ADAPTERS = {
+    "kafka": ("kafka", "KafkaTopics"),
+    "mqtt": ("mqtt", "MqttTopics"),
+    "mqtts": ("mqtt", "MqttTopics"),
+    "postgresql": ("postgres", "PostgresTable"),
     "redis": ("redis_streams", "RedisStreams"),
     "rediss": ("redis_streams", "RedisStreams"),
 }
+_LIBRARIES = ("confluent_kafka", "cimpl", "paho", "psycopg", "redis")  # their errors are no errors of driftline
+_BAD = (TypeError, ValueError)
 _WORDS = "The name of the stream, topic or table "
 
 
@@ -49,6 +55,8 @@ def consume(
         str | None, typer.Option(metavar="NAME", help=_WORDS + "for entries that are set aside; NAME.rejected by default.")
     ] = None,
     group: Annotated[str, typer.Option(help="The name under which the source keeps what was consumed.")] = "driftline",
+    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="PostgreSQL: integers that grow; id by default.")] = None,
+    notify: Annotated[str | None, typer.Option(metavar="CHANNEL", help="PostgreSQL: LISTEN here, do not poll.")] = None,
     batch: Annotated[int, typer.Option(help="The most entries to take at once.", min=1, max=10_000)] = 500,
     level: Annotated[float, typer.Option(help="With --state: the level of the intervals.")] = 0.9,
     waiting: Annotated[int, typer.Option(help="With --state: how many rows may wait for labels.", min=1)] = 10_000,
@@ -77,6 +85,7 @@ def consume(
     if (service is None) == (state is None):
         raise typer.BadParameter("give either --service, or --state FILE to learn without one")
     places = {"labels": labels, "predictions": predictions, "rejected": rejected, "group": group}
+    places |= {"by": by, "notify": notify}
     found = source_of(source, {name: value for name, value in places.items() if value is not None})
     learner = None if state is None else arguments.make_model(model, settings or [])
     with errors.reported("consume"), signals.Stop() as stop, locks.locked("consume", {"--state": state}):
@@ -105,7 +114,9 @@ def consume(
                 counts=counts,
                 say=say,
             )
-        except ServiceError as error:
+        except Exception as error:
+            if not isinstance(error, (ServiceError, *_BAD)) and type(error).__module__.partition(".")[0] not in _LIBRARIES:
+                raise
             typer.echo(f"driftline consume: {error}", err=True)
             raise typer.Exit(errors.DATA) from error
         finally:

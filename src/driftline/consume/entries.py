@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple, Protocol
@@ -71,6 +71,38 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Disconnects."""
+
+
+class Queue(Source):
+    """The base class of the adapters: a place of rows, and others of labels, predictions and entries that were set aside.
+
+    Args:
+        url: the address.
+        rows, labels, predictions, rejected: the names of the places; labels may come with the rows, and predictions are sent
+            only to a place.
+        group: the name under which the queue keeps what was consumed.
+    """
+
+    set_aside = "{rows}.rejected"  # the place, if no other is given
+
+    def __init__(
+        self,
+        url: str,
+        rows: str,
+        *,
+        labels: str | None = None,
+        predictions: str | None = None,
+        rejected: str | None = None,
+        group: str = "driftline",
+    ) -> None:
+        self.url, self.labels, self.predictions, self.group = url, labels, predictions, group
+        self.rejected = rejected or self.set_aside.format(rows=rows, group=group)
+        self.read_from = [*dict.fromkeys([rows, labels or rows])]
+
+    def records(self, predictions: Sequence[Json], rejected: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+        """Each record with its place."""
+        for place, records in ((self.predictions, predictions), (self.rejected, rejected)):
+            yield from ((place, record) for record in records if place is not None)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -139,6 +140,5 @@ def _pass_on(
 
 
 def _set_aside(entry: Entry, error: str) -> Json:
-    content = entry.content if isinstance(entry.content, (str, bytes, type(None))) else dict(entry.content)
-    text = content.decode(errors="replace") if isinstance(content, bytes) else content
-    return {"id": entry.id, "error": error, "content": text if isinstance(text, str) else repr(text)}
+    text = entry.content.decode(errors="replace") if isinstance(entry.content, bytes) else entry.content
+    return {"id": entry.id, "error": error, "content": text if isinstance(text, str) else json.dumps(text, default=str)}

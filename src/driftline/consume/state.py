@@ -48,13 +48,13 @@ class StateModel:
         *,
         level: float = 0.9,
         waiting: int = 10_000,
-        remember: int = 100_000,
+        remember: int = 20_000,
     ) -> None:
         self.path, self.model, self._level, self._most, self._remember = Path(path), model, level, waiting, remember
         self.waiting: OrderedDict[str, bytes] = OrderedDict()
         self.early: OrderedDict[str, float] = OrderedDict()
         self.done: dict[str, Any] = {}
-        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self.seen: OrderedDict[bytes, None] = OrderedDict()
         self._replies: OrderedDict[str, list[Any]] = OrderedDict()
         self.dropped = 0
         if self.path.exists():
@@ -134,11 +134,11 @@ class StateModel:
         return "learned"
 
     def _is_seen(self, kind: str, id: str) -> bool:
-        return _digest(kind, id) in self._seen
+        return _digest(kind, id) in self.seen
 
     def _see(self, kind: str, id: str) -> None:
-        self._seen[_digest(kind, id)] = None
-        self._trim(self._seen, 2 * self._remember)
+        self.seen[_digest(kind, id)] = None
+        self._trim(self.seen, 2 * self._remember)
 
     @staticmethod
     def _trim(held: OrderedDict[Any, Any], most: int) -> int:
@@ -151,7 +151,7 @@ class StateModel:
     def _save(self) -> None:
         plain: Json = {name: [*getattr(self, name).items()] for name in ("early", "done", "_replies")}
         plain |= {"kind": KIND, "dropped": self.dropped, "waiting": [[id, len(data)] for id, data in self.waiting.items()]}
-        parts = {"seen": self._seen, "tickets": self.waiting.values()}
+        parts = {"seen": self.seen, "tickets": self.waiting.values()}
         arrays = {name: np.frombuffer(b"".join(part), np.uint8) for name, part in parts.items() if part}
         model_file.save(self.model, self.path, Extra(plain, arrays))
 
@@ -164,7 +164,7 @@ class StateModel:
             getattr(self, name).update((key, value) for key, value in plain[name])
         self.dropped, at = plain["dropped"], 0
         seen, tickets = (extra.arrays.get(name, np.empty(0, np.uint8)).tobytes() for name in ("seen", "tickets"))
-        self._seen.update((seen[start : start + _DIGEST], None) for start in range(0, len(seen), _DIGEST))
+        self.seen.update((seen[start : start + _DIGEST], None) for start in range(0, len(seen), _DIGEST))
         for id, size in plain["waiting"]:
             self.waiting[id], at = tickets[at : at + size], at + size
 
