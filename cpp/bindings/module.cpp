@@ -10,6 +10,7 @@ void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
 void bind_fleet(nanobind::module_&);
 void bind_guard(nanobind::module_&);
+void bind_horizon(nanobind::module_&);
 void bind_json_table(nanobind::module_&);
 void bind_kernel(nanobind::module_&);
 void bind_multi_output(nanobind::module_&);
@@ -44,4 +45,5 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_key_statistics(m);
     driftline::bindings::bind_triangles(m);
     driftline::bindings::bind_json_table(m);
+    driftline::bindings::bind_horizon(m);
 }

@@ -40,7 +40,7 @@ def plainly(model, table, known, step, level):
     return np.array(predicted)
 
 
-@pytest.mark.parametrize(("name", "known"), [("rls", None), ("rls", ("on", "when")), ("auto", ("when",))])
+@pytest.mark.parametrize(("name", "known"), [("rls", None), ("rls", ("on", "when")), ("kalman", ("when",))])
 def test_a_run_matches_plain_loops(capsys, tmp_path, name, known):
     """Text and gaps add features along the way, and some labels are missing."""
     source, out = write(mixed(300), tmp_path / "a.csv"), tmp_path / "out.parquet"
@@ -48,7 +48,7 @@ def test_a_run_matches_plain_loops(capsys, tmp_path, name, known):
     outcome(capsys, "run", source, "-t", "load", "-m", name, "--steps", STEPS, "--level", 0.8, "--out", out, *more)
     found = predictions(out)
     for step in range(1, STEPS + 1):
-        model = {"rls": dl.RLS, "auto": dl.Auto}[name](missing="mean")
+        model = {"rls": dl.RLS, "kalman": dl.Kalman}[name](missing="mean")
         expected = plainly(model, mixed(300), known, step, 0.8)
         columns = [found[f"{column}_{step}"].to_numpy() for column in ("prediction", "lower", "upper")]
         np.testing.assert_allclose(np.transpose(columns), expected, rtol=1e-9)

@@ -47,7 +47,7 @@ def plainly(learner, X, y, step, known):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_run_equals_one_learner_per_step_with_late_labels(name, known):
     X, y = stream()
-    run = dl.Forecaster(LEARNERS[name](), STEPS, known).run(X, y)
+    run = dl.Forecaster(LEARNERS[name](), STEPS, known, smoothing=False).run(X, y)
     for step in range(1, STEPS + 1):
         predicted, _ = plainly(LEARNERS[name](), X, y, step, known)
         np.testing.assert_array_equal(run.predictions[:, step - 1], predicted)
@@ -60,7 +60,7 @@ def test_a_forecast_uses_every_label(name, known):
     """The model of step k first learns the waiting labels, then predicts k rows ahead."""
     X, y = stream()
     rows = 200
-    forecaster = dl.Forecaster(LEARNERS[name](), STEPS, known)
+    forecaster = dl.Forecaster(LEARNERS[name](), STEPS, known, smoothing=False)
     forecaster.run(X[:rows], y[:rows])
     forecast = forecaster.forecast(X[rows : rows + STEPS] if known is None else X[rows : rows + STEPS, known], level=0.8)
     for step in range(1, STEPS + 1):
@@ -292,7 +292,7 @@ def test_quantiles_of_every_step_are_those_of_late_labels(learner):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((260, 2))
     y, levels, steps = X[:, 0] + rng.exponential(size=260), [0.1, 0.5, 0.9], 3
-    forecaster = dl.Forecaster(learner, steps)
+    forecaster = dl.Forecaster(learner, steps, smoothing=False)
     run = forecaster.run(X[:257], y[:257], quantiles=levels)
     forecast = forecaster.forecast(X[257:], quantiles=levels)
     assert forecaster.forecast(X[257:]).quantiles is None

@@ -18,8 +18,10 @@ from driftline.delayed import given
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
+from driftline.delayed.series import EXPERTS, Series, as_seasons
 from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
 from driftline.delayed.undo import Undo
+from driftline.ensembles.auto import Auto
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
@@ -30,6 +32,7 @@ from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import RAISE, SKIP
 
 _STEPS = whole(1, 10_000)
+_ENDS = ("lower", "upper")
 
 
 class _Call(NamedTuple):
@@ -59,11 +62,16 @@ class Forecaster(Saved):
     For each step, learning a row costs one to four times as much as in ``run`` of the learner; ``run`` computes the steps in
     parallel. Before a forecast, a copy of the model for step k learns the k - 1 latest labels, once for each new label.
 
+    With :class:`~driftline.Auto`, the forecasts at each step are mixed with forecasts from the labels alone: exponential
+    smoothing, the theta method and the last season. Their weights are by the errors at that step. See :doc:`/forecasts`.
+
     Args:
         learner: any regressor; each step gets an unfitted copy of it.
         steps: the number of rows ahead, at most 10,000; each step has its own model.
         known: the features that are known ahead, by name or index; None for all. For the others, the value at the origin is
             used.
+        smoothing: whether to mix in forecasts from the labels alone; None to do so if the learner is Auto.
+        seasons: the lengths in rows of one or two seasons that these use; None to find them.
 
     >>> import driftline as dl
     >>> hours = np.arange(480)
@@ -76,13 +84,26 @@ class Forecaster(Saved):
     True
     """
 
-    def __init__(self, learner: Learner, steps: int, known: Sequence[Name] | None = None) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        steps: int,
+        known: Sequence[Name] | None = None,
+        *,
+        smoothing: bool | None = None,
+        seasons: int | Sequence[int] | None = None,
+    ) -> None:
         if not isinstance(learner, Learner) or learner._estimator_type != "regressor":
             raise TypeError(f"Forecaster: learner must be a regressor, got {learner!r}")
         self._guard = Guard("Forecaster")
         self._learner = learner
         self._steps = _STEPS.require("Forecaster", "steps", steps)
         self._known = Known(known)
+        if smoothing not in (None, True, False):
+            raise TypeError(f"Forecaster: smoothing must be True, False or None, got {smoothing!r}")
+        smooths = isinstance(learner, Auto) if smoothing is None else bool(smoothing)
+        self._given_smoothing, self._seasons = smoothing, as_seasons(seasons)
+        self._series = Series(self._steps, self._seasons, learner) if smooths else None
         self._names: list[Name] | None = None
         self._cells: list[Row] | None = None  # the last rows by columns, once one held text or times
         self._known_columns: list[Name] | None = None  # the columns that are known ahead then; None for all
@@ -106,6 +127,23 @@ class Forecaster(Saved):
     def known(self) -> list[Name] | None:
         """The features that are known ahead, or the columns if some hold text or times; None for all."""
         return self._known.given if self._cells is None else self._known_columns
+
+    @property
+    def smoothing(self) -> bool:
+        """Whether forecasts from the labels alone are mixed in."""
+        return self._series is not None
+
+    @property
+    def seasons_(self) -> list[int]:
+        """The lengths in rows of the seasons that forecasts from the labels alone use; empty if there is none."""
+        return [] if self._series is None else self._series.seasons
+
+    @property
+    def weights_(self) -> dict[str, Array]:
+        """The weights with which the next forecasts are mixed: by expert, (steps,)."""
+        if self._series is None:
+            return {"learner": np.ones(self._steps)}
+        return dict(zip(EXPERTS, self._series.weights().T, strict=True))
 
     @property
     def n_seen_(self) -> int:
@@ -156,13 +194,19 @@ class Forecaster(Saved):
         row = np.where(inside, row, np.nan)
         past = np.concatenate([self._past, row[None]]) if self._rows else row[None]
         shifted, found = self._known.leaves_out(len(row)), [np.nan] * (1 + spread.width)
+        said = np.full(self._steps, np.nan)
         for step, stepper in enumerate(self._steppers, 1):
             if shifted and step > self._rows:
                 break  # the row has no origin at this step
             seen = self._known.seen(past, len(past) - 1, step)[0] if shifted else row
             ticket = stepper.row(_question(stepper.learner, seen, names), y)
+            if step <= self._rows + 1:  # not due before the stream began
+                said[step - 1] = ticket.prediction
             if step == 1:
                 found = [ticket.prediction, *spread.of_ticket(ticket)]
+        if self._series is not None:
+            mixed, ratio = (part[0, 0] for part in self._series.learn(said[None], np.array([y])))
+            found = [mixed, *self._series.move(np.array(found[1:]), said[0], mixed, ratio).tolist()]
         self._rows += 1
         self._ready = [None] * self._steps
         self._names, self._past = names, past[-self._steps :]
@@ -253,35 +297,77 @@ class Forecaster(Saved):
         self._rows += count
         self._ready = [None] * self._steps
         outs = [out for out, _ in results]
-        predictions = np.column_stack([out.predictions for out in outs])
+        predictions, lower, upper, quantiles = self._mixed_run(outs, y, spread)
         uninformed = np.minimum([informed for _, informed in results], count)
         with np.errstate(over="ignore"):
             errors = y[:, None] - predictions
         return ForecastRun(
             predictions,
             errors,
-            None if spread.level is None else np.column_stack([out.lower for out in outs]),
-            None if spread.level is None else np.column_stack([out.upper for out in outs]),
+            lower,
+            upper,
             spread.level,
             uninformed,
-            None if spread.quantiles is None else np.stack([out.quantiles for out in outs], axis=1),
+            quantiles,
             spread.quantiles,
         )
 
+    def _mixed_run(
+        self, outs: Sequence[Outputs], y: Array, spread: Spread
+    ) -> tuple[Array, Array | None, Array | None, Array | None]:
+        """The predictions, ends of intervals and quantiles of all steps, after learning the labels of the series."""
+        said = np.column_stack([out.predictions for out in outs])
+        ends = [] if spread.level is None else [np.column_stack([getattr(out, end) for out in outs]) for end in _ENDS]
+        quantiles = None if spread.quantiles is None else np.stack([out.quantiles for out in outs], axis=1)
+        mixed = said
+        if self._series is not None:
+            mixed, ratio = self._series.learn(said, y)
+            ends = [self._series.move(end, said, mixed, ratio) for end in ends]
+            if quantiles is not None:
+                quantiles = self._series.move(quantiles, *(part[:, :, None] for part in (said, mixed, ratio)))
+        lower, upper = ends or (None, None)
+        return mixed, lower, upper, quantiles
+
+    def fit(self, y: Any, X: Any = None) -> Forecaster:
+        """Starts afresh and learns a series.
+
+        Args:
+            y: (T,) labels, such as a column of a frame.
+            X: (T, d) features, array or frame; None for a series without features.
+        """
+        fresh = self.clone()
+        fresh._fit(y, X, "Forecaster.fit")
+        with self._guard.claim():
+            self._steppers, self._series = fresh._steppers, fresh._series
+            self._names, self._rows, self._past = fresh._names, fresh._rows, fresh._past
+            self._known, self._cells, self._known_columns = fresh._known, fresh._cells, fresh._known_columns
+            self._ready = fresh._ready
+            self._undo.forget()
+        return self
+
+    def update(self, y: Any, X: Any = None) -> Forecaster:
+        """Learns the rows that follow, like ``fit`` but without starting afresh."""
+        self._fit(y, X, "Forecaster.update")
+        return self
+
+    def _fit(self, y: Any, X: Any, where: str) -> None:
+        rows = len(y)
+        self._learn(np.empty((rows, 0)) if X is None else X, y, NO_SPREAD, where, 0)
+
     # Forecasting.
 
-    def forecast(self, X_next: Any, level: float = 0.9, quantiles: Levels | None = None) -> Forecast:
+    def forecast(self, X_next: Any = None, level: float = 0.9, quantiles: Levels | None = None) -> Forecast:
         """Forecasts the next rows, at most as many as there are steps. Learns nothing.
 
         Args:
             X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. The other features may
                 be missing or hold anything: their values in the last row are used. If no feature is known ahead, the number
-                of rows is enough.
+                of rows is enough; None for all steps.
             level: the level of the intervals.
             quantiles: also return quantiles of these levels, in ascending order.
         """
         where = "Forecaster.forecast"
-        return self._forecast(X_next, as_spread(where, level, quantiles), where)
+        return self._forecast(self._steps if X_next is None else X_next, as_spread(where, level, quantiles), where)
 
     def _forecast(self, X_next: Any, spread: Spread, where: str) -> Forecast:
         with self._guard.claim(only=True):
@@ -298,7 +384,10 @@ class Forecaster(Saved):
             return [ticket.prediction, *spread.of_ticket(ticket)]
 
         found = np.array(in_parallel(step, len(rows))).reshape(len(rows), 1 + spread.width)
-        out = spread.outputs(found[:, 0])
+        if self._series is not None:
+            mixed, ratio = (part[:, None] for part in self._series.forecast(found[:, 0]))
+            found = np.hstack([mixed, self._series.move(found[:, 1:], found[:, :1], mixed, ratio)])
+        out = spread.outputs(np.ascontiguousarray(found[:, 0]))
         spread.write(out, slice(None), found[:, 1:])
         return Forecast(out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles)
 
@@ -357,7 +446,9 @@ class Forecaster(Saved):
 
     def clone(self) -> Forecaster:
         """A forecaster with the same parameters that has learned nothing."""
-        return Forecaster(self._learner.clone(), self._steps, self.known)
+        return Forecaster(
+            self._learner.clone(), self._steps, self.known, smoothing=self._given_smoothing, seasons=self._seasons
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         with self._guard.claim():
@@ -373,10 +464,21 @@ class Forecaster(Saved):
                 "waiting": [list(stepper.waiting) for stepper in self._steppers],
                 "past": self._past,
                 "rows": self._rows,
+                "smoothing": self._given_smoothing,
+                "seasons": self._seasons,
+                "series": None if self._series is None else self._series.__getstate__(),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["learner"], state["steps"], state.get("known"))  # type: ignore[misc]
+        series = state.get("series")  # earlier versions had none
+        self.__init__(  # type: ignore[misc]
+            state["learner"],
+            state["steps"],
+            state.get("known"),
+            smoothing=series is not None,
+            seasons=state.get("seasons"),
+        )
+        self._given_smoothing = state.get("smoothing", False)
         self._restore(state)
 
     def _roll_back(self, state: dict[str, Any]) -> None:
@@ -394,6 +496,8 @@ class Forecaster(Saved):
         if self._rows and self._cells is None:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
         self._ready = [None] * self._steps
+        if self._series is not None:
+            self._series.restore(state["series"])
 
     def _to_file(self) -> dict[str, Any]:
         with self._guard.claim():
@@ -423,7 +527,9 @@ class Forecaster(Saved):
 
     def __repr__(self) -> str:
         known = "" if self.known is None else f", known={self.known!r}"
-        return f"Forecaster({self._learner!r}, steps={self._steps}{known})"
+        smoothing = "" if self._given_smoothing is None else f", smoothing={self._given_smoothing}"
+        seasons = "" if self._seasons is None else f", seasons={self._seasons}"
+        return f"Forecaster({self._learner!r}, steps={self._steps}{known}{smoothing}{seasons})"
 
 
 class Numbers:

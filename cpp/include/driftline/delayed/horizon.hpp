@@ -1,0 +1,143 @@
+// Mixes a learner's forecasts with those of the series' experts, step by step.
+//
+// At each step, a forecast's weight is its prior times a power of its discounted mean squared error. The memory is a quarter
+// of the labels, because a learner's first errors say little about its next ones. The power grows with the memory, more
+// slowly at later steps, whose errors are alike. Row t at step k is mixed by what was known at its origin, the labels
+// through row t - k.
+#pragma once
+
+#include "driftline/delayed/experts.hpp"
+
+namespace driftline {
+
+class Horizon {
+  public:
+    Horizon(Index steps, std::vector<Index> seasons)
+        : steps_(steps), series_(std::move(seasons)), squares_(size(steps * members)), weight_(size(steps)),
+          sizes_(size(2 * steps)), origins_(size(steps * steps * numbers)) {
+        for (Index o = 0; o < steps_; ++o)
+            for (Index k = 0; k < steps_; ++k)
+                rest(o, k);
+    }
+
+    Index steps() const { return steps_; }
+
+    // Mixes the learner's forecasts of a row at all steps, NaN where there is none, and then learns its label, NaN if it is
+    // unknown. `ratio` is the size of the mixture's errors in units of the learner's.
+    void row(const double* said, double y, double* mixed, double* ratio) {
+        for (Index k = 0; k < steps_; ++k) {
+            const double* const from = rows_ > k ? entry(rows_ - 1 - k, k) : nullptr;
+            mixed[k] = from ? from[share] * said[k] + from[others] : said[k];
+            ratio[k] = from ? from[relative] : 1;
+            if (from && from[ready] > 0 && is_known(mixed[k]) && is_known(y))
+                learn(k, from, said[k], mixed[k], y);
+        }
+        series_.learn(y);
+        ++rows_;
+        keep_origin();
+    }
+    // Mixes the learner's forecasts of the next rows.
+    void forecast(const double* said, Index rows, double* mixed, double* ratio) {
+        for (Index k = 0; k < rows; ++k) {
+            const double* const from = rows_ > 0 ? entry(rows_ - 1, k) : nullptr;
+            mixed[k] = from ? from[share] * said[k] + from[others] : said[k];
+            ratio[k] = from ? from[relative] : 1;
+        }
+    }
+    // The weights of the learner and the experts at a step.
+    void weights(Index step, double* out) const {
+        for (Index e = 0; e < members; ++e)
+            out[e] = e == 0;
+        if (series_.is_fitted())
+            weigh(step, out);
+    }
+
+    static constexpr Index members = 1 + SeriesExperts::count;
+    const SeriesExperts& series() const { return series_; }
+    SeriesExperts& series() { return series_; }
+    template <class Act> void visit(Act&& act) {
+        act(&rows_, 1);
+        for (std::vector<double>* const all : {&squares_, &weight_, &sizes_, &origins_})
+            act(all->data(), static_cast<Index>(all->size()));
+    }
+    bool good() const {
+        const auto whole = [](const std::vector<double>& all) {
+            return std::all_of(all.begin(), all.end(), [](double one) { return one >= 0; });
+        };
+        return rows_ >= 0 && rows_ < 9e15 && rows_ == std::floor(rows_) && whole(squares_) && whole(weight_) &&
+               whole(sizes_);
+    }
+
+  private:
+    // What is kept of an origin for each step: the experts' forecasts, and how they are mixed.
+    enum Entry : Index { share = SeriesExperts::count, others, relative, ready, numbers };
+    // The memory in rows, and as a part of the labels.
+    static constexpr double memory = 0.25, least_memory = 30, most_memory = 1000;
+    static constexpr double power = 0.3, most_power = 15, per_step = 0.5;
+    static constexpr double first_rows = 10; // from origins before, every forecast is a guess, which says little
+    static constexpr std::array<double, members> prior{3, 1, 1, 1.5, 0.2};
+
+    static std::size_t size(Index n) { return static_cast<std::size_t>(n); }
+    double* entry(double origin, Index k) {
+        return &origins_[size((static_cast<Index>(origin) % steps_ * steps_ + k) * numbers)];
+    }
+    void rest(Index o, Index k) {
+        double* const to = &origins_[size((o * steps_ + k) * numbers)];
+        std::fill_n(to, numbers, 0.0);
+        to[share] = to[relative] = 1;
+    }
+    void learn(Index k, const double* from, double said, double mixed, double y) {
+        double* const squares = &squares_[size(k * members)];
+        const double rows = memory * (rows_ - static_cast<double>(k) - first_rows);
+        const double keep = 1 - 1 / std::clamp(rows, least_memory, most_memory);
+        for (Index e = 0; e < members; ++e) {
+            const double error = y - (e == 0 ? said : from[e - 1]);
+            squares[e] = keep * squares[e] + at_most(error * error, 1e290);
+        }
+        weight_[k] = keep * weight_[k] + 1;
+        sizes_[2 * k] = keep * sizes_[2 * k] + at_most(std::fabs(y - said), 1e290);
+        sizes_[2 * k + 1] = keep * sizes_[2 * k + 1] + at_most(std::fabs(y - mixed), 1e290);
+    }
+    void weigh(Index k, double* out) const {
+        const double* const squares = &squares_[size(k * members)];
+        const double least = *std::min_element(squares, squares + members) + 1e-290;
+        const double exponent = at_most(power * weight_[k] / (1 + per_step * static_cast<double>(k)), most_power);
+        double total = 0;
+        for (Index e = 0; e < members; ++e)
+            total += out[e] = prior[e] * std::pow(least / (squares[e] + 1e-290), exponent);
+        for (Index e = 0; e < members; ++e)
+            out[e] /= total;
+    }
+    void keep_origin() {
+        if (!series_.is_fitted()) {
+            for (Index k = 0; k < steps_; ++k)
+                rest(static_cast<Index>(rows_ - 1) % steps_, k);
+            return;
+        }
+        forecasts_.resize(size(SeriesExperts::count * steps_));
+        series_.forecast(forecasts_.data(), steps_);
+        for (Index k = 0; k < steps_; ++k) {
+            double* const to = entry(rows_ - 1, k);
+            double weights[members];
+            weigh(k, weights);
+            to[share] = weights[0];
+            to[others] = 0;
+            for (Index e = 0; e < SeriesExperts::count; ++e) {
+                to[e] = forecasts_[size(e * steps_ + k)];
+                to[others] += weights[e + 1] * to[e];
+            }
+            to[ready] = rows_ >= first_rows;
+            to[relative] = sizes_[2 * k] > 0 ? saturate_ratio(sizes_[2 * k + 1] / sizes_[2 * k]) : 1;
+        }
+    }
+    static double saturate_ratio(double ratio) { return std::clamp(ratio, 0.05, 2.0); }
+
+    Index steps_;
+    double rows_ = 0;
+    SeriesExperts series_;
+    std::vector<double> squares_, weight_; // discounted sums of squared errors by step and member, and of the rows
+    std::vector<double> sizes_;            // by step: discounted sums of the learner's and the mixture's absolute errors
+    std::vector<double> origins_, forecasts_;
+};
+
+} // namespace driftline
