@@ -23,23 +23,28 @@ class Least:
         return float(np.asarray(x) @ np.linalg.solve(A, (X * past[:, None]).T @ y))
 
 
+def smoothed(labels, rate):
+    """The mean of the labels, in which each new one counts at least as much as the rate."""
+    mean = 0.0
+    for count, y in enumerate(labels, 1):
+        mean += max(1 / count, rate) * (y - mean)
+    return mean
+
+
 def shared_features(history, labels, key):
     """Level, last label, recent labels, common movement and knowledge of a key, from all labels in the order told."""
     level = common = 0.0
     seen = {}
     for count, (which, y) in enumerate(zip(history, labels, strict=True), 1):
         mine = seen.setdefault(which, [])
-        common += (y - (np.mean(mine) if mine else level) - common) / len(seen)
+        common += (y - (smoothed(mine, 0.02) if mine else level) - common) / len(seen)
         level += (y - level) / min(count, 1000)
         mine.append(y)
     mine = seen.get(key, [])
     n = len(mine)
     if not n:
         return [level, level, level, common, 0.0]
-    recent = mine[0]
-    for count, y in enumerate(mine[1:], 2):
-        recent += max(1 / count, 0.2) * (y - recent)
-    return [level + n / (n + 1) * (np.mean(mine) - level), mine[-1], recent, common, n / (n + 1)]
+    return [level + n / (n + 1) * (smoothed(mine, 0.02) - level), mine[-1], smoothed(mine, 0.2), common, n / (n + 1)]
 
 
 def band(n):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline.report.pool_facts import pool_facts
 from tests.test_cli.calling import call, outcome
 from tests.test_cli.test_resume import StopAt, parts, same
 
@@ -281,3 +282,35 @@ def test_keys_that_learn_from_each_other(capsys, tmp_path):
     code, _, err = call(capsys, *pooled[:4], "--pooled")
     assert code == 2
     assert "--pooled needs --key" in err
+
+
+def test_a_common_shock_is_told_apart_from_keys_that_differ(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"meter": np.tile([f"m{key}" for key in range(20)], 300), "heat": rng.uniform(size=6000)})
+    odd, later = (rows["meter"] == "m7").to_numpy(), np.arange(6000) >= 4000
+    rows["load"] = 10 + 5 * rows["heat"] * np.where(odd, -1, 1) + 20 * odd + 2 * later + 0.2 * rng.standard_normal(6000)
+    page, state = tmp_path / "page.html", tmp_path / "m.drift"
+    given = [*arguments(tmp_path, rows, "-m", "rls", "--pooled", "--features", "heat", "--state", state)]
+    found = outcome(capsys, *given, "--report", page)
+    assert found["pool_alarms"] >= 1
+    assert 4000 <= found["last_pool_alarm"] < 4040
+    assert len(found["keys_with_alarms"]) < 10  # whose own models take long to forget the level before
+    text = page.read_text()
+    assert re.search(rf"The alarm of the pool went off .* at row {found['last_pool_alarm']:,}", text)
+    assert "Keys that differ from the others" in text
+    differing = text[text.index('id="apart"') : text.index('id="keys"')]
+    assert differing.count("heat: ") == 1
+    assert '<th scope="row">m7</th>' in differing[: differing.index("heat: ")]
+    fact = next(fact for fact in pool_facts(dl.load(state)) if fact.key == "m7")
+    assert fact.feature == "heat"
+    assert fact.level == pytest.approx(15, abs=0.5)  # 20 above the others, and a heat of 0.5 on average counts 5 less
+    assert fact.weight < 0 < fact.usual
+    rows.iloc[:5000].to_csv(tmp_path / "a.csv", index=False)
+    call(capsys, *given, "--report", page)
+    rows.to_csv(tmp_path / "a.csv", index=False)
+    resumed = outcome(capsys, *given, "--report", page, "--resume")
+    assert {name: resumed[name] for name in ("pool_alarms", "last_pool_alarm", "rmse")} == {
+        name: found[name] for name in ("pool_alarms", "last_pool_alarm", "rmse")
+    }
+    _, out, _ = call(capsys, *given)
+    assert "The alarm of the pool went off" in out

@@ -22,7 +22,8 @@ from driftline.files.ids import keys_of
 from driftline.files.raw import Block
 from driftline.fleet import Fleet
 from driftline.report.key_log import KeyFacts, KeyLog
-from driftline.report.key_page import write_key_page
+from driftline.report.key_page import PoolPart, write_key_page
+from driftline.report.pool_facts import pool_facts
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Name
 
@@ -35,14 +36,16 @@ class Keyed(Task):
         options: how the source is read.
         spread: the intervals and quantiles.
         log: gathers the facts about each key, for the summary and the page.
+        common: gathers the same over all keys of a pooled fleet, with the alarms of the pool.
     """
 
     least_rows = 16_384  # each call first copies the models of all its keys
 
-    def __init__(self, model: Fleet, options: Options, spread: Spread, log: KeyLog) -> None:
+    def __init__(self, model: Fleet, options: Options, spread: Spread, log: KeyLog, common: KeyLog | None) -> None:
         super().__init__(model, given_score(LastAndMean.names, spread), None)
         self._baselines = BaselinesByKey()
         self.options, self.spread, self.log = options, spread, log
+        self.common = common
         self._words: list[str] = []
 
     @property
@@ -73,6 +76,11 @@ class Keyed(Task):
         return self._words
 
     @property
+    def of_all(self) -> KeyFacts | None:
+        """The same facts about all keys of a pooled fleet together."""
+        return None if self.common is None else self.common.ranked(["all keys"])[0][1]
+
+    @property
     def by_key(self) -> list[KeyFacts]:
         """Facts about each key, those that need attention first."""
         return [found for _, found in self.log.ranked(self.model.keys_)]
@@ -94,6 +102,8 @@ class Keyed(Task):
         self.score.add(run, block.y, baselines=beside)
         informed = np.where(np.isnan(beside[LastValue.name]), np.nan, block.y)  # a key's first row is not counted
         self.log.add(run.slots, informed, run.predictions, run.alarms, block.start)
+        if self.common is not None:
+            self.common.add(np.zeros(len(block), dtype=np.int64), block.y, run.predictions, run.pool_alarms, block.start)
         alarms = np.zeros(len(block), dtype=np.int64)
         alarms[run.alarms] = 1
         columns = {
@@ -105,13 +115,15 @@ class Keyed(Task):
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, in total and by key."""
-        return {"score": self.score.state(), "keys": self.log.state(), "baselines": self._baselines.state()}
+        common = {} if self.common is None else {"common": self.common.state()}
+        return {"score": self.score.state(), "keys": self.log.state(), "baselines": self._baselines.state(), **common}
 
     def restore(self, parts: dict[str, dict[str, Any]]) -> None:
         """Restores what :meth:`state` returned."""
         self.score.restore(parts["score"])
         self._baselines.restore(parts["baselines"])
         self.log = KeyLog.restore(parts["keys"])
+        self.common = KeyLog.restore(parts["common"]) if "common" in parts else None
 
     def write_page(self, path: Path, command: str) -> None:
         """Writes the page with all keys."""
@@ -123,4 +135,5 @@ class Keyed(Task):
             target=self.options.target or "y",
             column=self.options.key or "key",
             command=command,
+            pool=None if self.common is None else PoolPart(self.common, pool_facts(self.model)),
         )

@@ -170,7 +170,7 @@ class FileRun:
             raise StateError(f"{request.state}: was saved by a run without --report, and a report needs every row")
         options: dict[str, Any] = {"intervals": bool(request.spread), "pooled": request.pooled}
         fleet = Fleet(request.model, named=True, alarms=True, **options) if kept is None else kept.model
-        return Keyed(fleet, request.options, request.spread, KeyLog(history))
+        return Keyed(fleet, request.options, request.spread, KeyLog(history), KeyLog(history) if fleet.pooled else None)
 
     def _check_known(self) -> None:
         """Checks that the columns given as known ahead exist, if the file's columns are known."""

@@ -13,6 +13,7 @@ from driftline.cli.running import CLOSED, GRACE, RunResult
 from driftline.evaluate.baselines import BASELINES
 from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.evaluate.tables import Cell, Table, finite
+from driftline.report.key_page import shocks
 from driftline.report.words import count
 
 SHOWN_KEYS = 10
@@ -103,9 +104,10 @@ def _matched(task: Matching) -> dict[str, int]:
 def _key_lines(task: Keyed) -> list[str]:
     """The keys with an alarm, worst first."""
     raised = [found for found in task.by_key if found.alarms]
+    common = [] if task.of_all is None else [shocks(task.of_all).rstrip(".")]
     if not raised:
-        return ["No alarm went off"]
-    lines = [f"The alarm went off in {count(len(raised), 'key')}, those whose errors have grown most first:"]
+        return [*common, "No alarm of a key went off" if common else "No alarm went off"]
+    lines = [*common, f"The alarm went off in {count(len(raised), 'key')}, those whose errors have grown most first:"]
     rows = [[found.key, found.rows, found.alarms, found.last_alarm, found.before, found.since] for found in raised]
     lines += str(Table(_KEY_COLUMNS, rows[:SHOWN_KEYS])).split("\n")
     return lines + ([f"… and {len(raised) - SHOWN_KEYS:,} more"] if len(raised) > SHOWN_KEYS else [])
@@ -141,7 +143,8 @@ def as_plain(result: RunResult, files: dict[str, Path | str]) -> dict[str, Any]:
 
 def _keys_as_plain(task: Keyed) -> dict[str, Any]:
     raised = [found for found in task.by_key if found.alarms]
-    return {"keys": len(task.model), "keys_with_alarms": [asdict(found) for found in raised]}
+    pool = {} if task.of_all is None else {"pool_alarms": task.of_all.alarms, "last_pool_alarm": task.of_all.last_alarm}
+    return {"keys": len(task.model), "keys_with_alarms": [asdict(found) for found in raised], **pool}
 
 
 def step_table(by_step: list[dict[str, float | None]]) -> Table:

@@ -425,14 +425,16 @@ class Fleet(Saved):
         - ``memory`` in bytes
         - ``alarms``: the number of alarms, -1 if the fleet does not keep them; ``last_alarm``: the row that raised the last
           one, counted from 0 among the rows of its key, -1 if there was none
-        - ``share``, in a pooled fleet: the share of the key's own model in its next prediction
+        - in a pooled fleet, ``share``: the share of the key's own model in its next prediction; ``level``: the mean label
+          of the key, over about 50 labels; ``pool_mse`` and ``own_mse``: the recent mean squared errors of the shared model
+          and of the key's own one
         """
         with self._guard.claim(only=True):
-            table, shares = self._models.summary(len(self)), None
+            table, more = self._models.summary(len(self)), {}
             if self._pool is not None:
-                table, shares = self._pool.summary(table)
+                table, more = self._pool.summary(table)
         keys = as_objects(self.keys_) if self._options.named else np.arange(len(self))
-        return summary.of(keys, table) | ({} if shares is None else {"share": shares})
+        return summary.of(keys, table) | more
 
     @property
     def pool_(self) -> Learner:

@@ -39,7 +39,7 @@ from driftline.tables.inputs import Array, Name, named
 
 FEATURES = ("key level", "key last", "key recent", "keys common", "key known")
 LOSS, JUDGED, INSIDE, ALARMS, LAST_ALARM = range(_core.key_numbers - 5, _core.key_numbers)
-ERRORS = 5  # the column that counts the errors of a key
+LABELS, MEAN, ERRORS, POOL_MSE, OWN_MSE = 0, 1, 5, 6, 7
 LEVEL = len(FEATURES)  # the number behind the features: the level of all keys
 YOUNG = 3  # the last age of keys that are strangers, with up to seven labels
 
@@ -298,8 +298,8 @@ class Pool:
 
     # What was learned.
 
-    def summary(self, table: Array) -> tuple[Array, Array]:
-        """The sums of :meth:`Packed.summary`, with those of the fleet's answers, and the share of each key's own model."""
+    def summary(self, table: Array) -> tuple[Array, dict[str, Array]]:
+        """The sums of :meth:`Packed.summary`, with those of the fleet's answers, and further columns by name."""
         count = len(table)
         self._reserve(count)
         keys, slots = self.keys[:count], np.arange(count)
@@ -311,12 +311,17 @@ class Pool:
             table[:, 4], table[:, 5] = keys[:, ALARMS], keys[:, LAST_ALARM] - 1
             table[:, 6] += ALARM_BYTES
         if not count:
-            return table, np.empty(0)
+            return table, {name: np.empty(0) for name in ("share", "level", "pool_mse", "own_mse")}
         ages, edges = self._described(slots, None)[1], self._scaled(slots, None, None)[:, 1]
         weights = np.array([(0.0, 0.0) if model._core is None else model.coef_ for model in self.shares])[
             self._serving[ages]
         ]
-        return table, np.where(ages == 0, 0.0, weights[:, 0] + weights[:, 1] * edges)
+        shares = np.where(ages == 0, 0.0, weights[:, 0] + weights[:, 1] * edges)
+        level, pool_mse, own_mse = (
+            np.where(keys[:, known] > 0, keys[:, column], np.nan)
+            for known, column in ((LABELS, MEAN), (ERRORS, POOL_MSE), (ERRORS, OWN_MSE))
+        )
+        return table, {"share": shares, "level": level, "pool_mse": pool_mse, "own_mse": own_mse}
 
     def drop(self, slots: Array, close: bool) -> None:
         """Forgets keys; what the other keys have learned from them stays."""

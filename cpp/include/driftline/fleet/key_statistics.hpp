@@ -25,7 +25,7 @@ struct SharedStatistics {
 };
 
 // What the errors of different keys have in common, relative to the sizes to expect. Errors in a row of one key count once.
-inline constexpr Index common_block = 16, common_recent = 15, common_keys = 5;
+inline constexpr Index common_block = 4, common_recent = 15, common_keys = 5;
 inline constexpr double common_clip = 2, least_common = 1;
 struct CommonErrors {
     double next = 0, recent[common_recent] = {}, of[common_recent] = {}; // the latest errors in a ring, and their keys
@@ -38,7 +38,8 @@ inline constexpr Index key_numbers = sizeof(KeyStatistics) / sizeof(double);
 inline constexpr Index shared_numbers = sizeof(SharedStatistics) / sizeof(double);
 inline constexpr Index key_features = 5, described_numbers = key_features + 1, scaled_numbers = 3;
 inline constexpr int oldest_band = 10;
-inline constexpr double shared_memory = 1000, recent_rate = 0.2, error_rate = 0.05, doubt = 2, least_errors = 8;
+inline constexpr double shared_memory = 1000, level_rate = 0.02, recent_rate = 0.2, error_rate = 0.05, doubt = 2,
+                        least_errors = 8;
 
 // Keys with 0, 1, 2 to 3, 4 to 7, … labels are of one age.
 inline Index band_of(const KeyStatistics& key) {
@@ -64,7 +65,7 @@ inline void learn(KeyStatistics& key, SharedStatistics& all, double y) {
     all.common += (y - (key.labels > 0 ? key.mean : all.level) - all.common) / all.keys;
     all.level += (y - all.level) / std::min(all.labels, shared_memory);
     key.labels += 1;
-    key.mean += (y - key.mean) / key.labels;
+    key.mean += std::max(1 / key.labels, level_rate) * (y - key.mean);
     key.recent += std::max(1 / key.labels, recent_rate) * (y - key.recent);
     key.last = y;
 }
