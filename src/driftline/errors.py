@@ -13,11 +13,13 @@ class RowRefusedError(ValueError):
 
     Attributes:
         row: its number, as in the message; None if it has none.
+        of_label: whether the label is the reason.
     """
 
-    def __init__(self, message: str, row: int | None = None) -> None:
+    def __init__(self, message: str, row: int | None = None, *, of_label: bool = False) -> None:
         super().__init__(message)
         self.row = row
+        self.of_label = of_label
 
 
 class DivergenceError(RowRefusedError, FloatingPointError):

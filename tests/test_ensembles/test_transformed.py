@@ -237,3 +237,38 @@ def test_in_every_verb():
     inner = dl.Transformed(dl.RLS(), "asinh").run(X, np.log(y), level=0.8)
     np.testing.assert_allclose(nested.run(X, y, level=0.8).upper, np.exp(inner.upper), rtol=1e-12)
     assert nested.ask(X[0]).interval(0.8) == nested.predict_interval(X[0], 0.8)
+
+
+@pytest.mark.parametrize(
+    ("pair", "words"),
+    [
+        ((np.log, np.sqrt), "inverse makes nan of -"),
+        ((np.log, lambda z: z), "inverse must undo forward"),
+        ((np.log, lambda z: np.exp(-z)), "inverse must undo forward"),
+        ((lambda y: (y**0.3 - 1) / 0.3, lambda z: (0.3 * z + 1) ** (1 / 0.3)), "inverse makes nan of -.*clip it"),
+    ],
+    ids=["another", "none", "falling", "in part"],
+)
+def test_an_inverse_that_does_not_undo_forward_is_refused(pair, words):
+    X, y = skewed(rows=120)
+    model = dl.Transformed(dl.RLS(), pair)
+    with pytest.raises(ValueError, match=words):
+        model.run(X, y**3 / 50, level=0.99)
+    assert model.n_seen_ == 0
+
+
+def test_a_pooled_fleet_answers_within_the_domain():
+    X, y = skewed(rows=600)
+    keys = np.arange(600) % 5
+    for learner in (dl.Transformed(dl.RLS(), "log"), Standardize() | dl.Transformed(dl.RLS(), "log")):
+        fleet = dl.Fleet(learner, pooled=True)
+        run = fleet.run(keys, X, y, level=0.9, quantiles=[0.05, 0.95])
+        new = fleet.predict_interval(77, X[0])
+        assert min(run.predictions.min(), run.lower.min(), run.quantiles.min(), *new) >= 0
+        assert np.mean((run.lower <= y) & (y <= run.upper)) == pytest.approx(0.9, abs=0.03)
+
+
+def test_a_classifier_needs_a_learner_of_either_sign():
+    with pytest.raises(ValueError, match="learner must take the labels -1 and 1"):
+        dl.Classifier(dl.Transformed(dl.RLS(), "log"))
+    assert dl.Classifier(dl.Transformed(dl.RLS(), "asinh")) is not None

@@ -97,6 +97,32 @@ def test_a_missing_label_is_skipped_when_it_would_have_arrived():
     assert model.n_skipped_ == plain.n_skipped_ == 5
 
 
+def test_intervals_and_quantiles_of_late_labels_are_kept_as_they_were_issued():
+    X, y = rows(400)
+    model, levels = dl.Kalman(), [0.1, 0.5, 0.9]
+    result = evaluate.prequential(
+        {"it": dl.Kalman()},
+        [(X[:90], y[:90]), (X[90:], y[90:])],
+        delay=7,
+        level=0.8,
+        quantiles=levels,
+        keep_predictions=True,
+    )
+    tickets, expected = [], []
+    for t, x in enumerate(X):
+        if t >= 8:
+            model.tell(tickets[t - 8], y[t - 8])
+        tickets.append(model.ask(x, delay=min(t, 7)))
+        expected.append([*tickets[-1].interval(0.8), *tickets[-1].quantiles(levels), y[t] - tickets[-1].prediction])
+    run = result.runs["it"]
+    np.testing.assert_array_equal(np.column_stack([run.lower, run.upper, run.quantiles, run.errors]), expected)
+    found = evaluate.coverage_by(run, y, X[:, 0] > 0)
+    inside = [low <= label <= high for (low, high, *_), label in zip(expected, y, strict=True)]
+    judged = np.isfinite(run.upper - run.lower)
+    for group, coverage in enumerate(found["coverage"]):
+        assert coverage == np.mean([each for t, each in enumerate(inside) if judged[t] and (X[t, 0] > 0) == group])
+
+
 def test_the_error_names_the_refused_row():
     X, y = rows()
     y[33] = np.nan

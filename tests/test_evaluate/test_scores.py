@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+import driftline as dl
+from driftline import evaluate
 from driftline.base.levels import Spread
 from driftline.base.run import Run
 from driftline.cli.measures import Errors, WrongClasses, given_score
@@ -309,3 +311,29 @@ def test_crps_of_normal_quantiles_is_near_that_of_the_normal_distribution():
     np.testing.assert_allclose(losses, [[0.4, 0.1], [0.8, 0.4]])
     with pytest.raises(ValueError, match=r"crps: quantiles must have a row for each of 9 labels"):
         crps(np.zeros((9, 2)), [0.5], y)
+
+
+def test_rows_without_a_group_are_the_last_group():
+    X, y = np.ones((40, 1)), np.arange(40.0)
+    run = Run(np.zeros(40), y, np.zeros(40), np.full(40, 20.0), level=0.9)
+    found = coverage_by(run, y, ["b", None] * 10 + ["a", "b"] * 10)
+    assert found["group"].tolist() == ["a", "b", None]
+    assert found["rows"].tolist() == [10, 20, 10]
+    assert found["coverage"].tolist() == [0.1, 0.5, 1.0]
+    with pytest.raises(TypeError, match="groups must be all text or all numbers"):
+        coverage_by(run, y, np.array(["b", 3] * 20, dtype=object))
+    result = evaluate.prequential(dl.RLS(), (X, y), level=0.9)
+    for other, words in (
+        (result, r"runs\['NAME'\]"),
+        (dl.Forecaster(dl.RLS(), steps=2).run(X, y), "at_step"),
+        (y, "ndarray"),
+    ):
+        with pytest.raises(TypeError, match=f"coverage_by: run must be a Run, got .*{words}"):
+            coverage_by(other, y, y > 0)
+
+
+def test_ends_in_the_wrong_order_are_refused():
+    with pytest.raises(ValueError, match="the lower end of row 1 is above its upper end: 2 and 1"):
+        interval_score([0, 2], [1, 1], [0.5, 0.5], 0.9)
+    with pytest.raises(ValueError, match="the quantiles of row 0 must not decrease"):
+        crps([[1.0, 0.5]], [0.1, 0.9], [1.0])

@@ -378,3 +378,10 @@ def test_an_event_stream_that_falls_behind_ends_and_the_next_one_reports_every_a
 def _one(api, row):
     body = json.dumps(row).encode()
     return api.requests.read_rows("learn", body)[0], body
+
+
+def test_a_refused_label_is_the_field_y(client):
+    client.put("/v1/models/counts", json={"learner": "rls", "params": {"low": 0}})
+    rows = [{"x": {"u": 1.0}, "y": 2.0}, {"x": {"u": 1.0}, "y": -5.0}]
+    refused = client.post("/v1/models/counts/learn", json={"rows": rows})
+    assert (refused.status_code, refused.json()["row"], refused.json()["field"]) == (422, 1, "y")

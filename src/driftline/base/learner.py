@@ -454,6 +454,11 @@ class Learner(Model, Saved):
         """The range of the label."""
         return Limits(self.low, self.high)
 
+    @property
+    def _answer_limits(self) -> Limits:
+        """The range of all answers, which may be narrower than that of the labels."""
+        return self._limits
+
     def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
         """Raises ValueError for the first label out of range; ``start`` is the number of the first row, if it has one."""
         if self.low is not None or self.high is not None:

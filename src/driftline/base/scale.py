@@ -31,6 +31,7 @@ _DOMAINS = {  # the labels that a transformation takes, and what takes others
     "logit": "takes labels between 0 and 1",
     "asinh": "takes any label",
 }
+_RANGES = {"log": (0.0, np.inf), "log1p": (-1.0, np.inf), "sqrt": (0.0, np.inf), "logit": (0.0, 1.0)}  # of these labels
 
 
 def _is_pair(value: Any) -> bool:
@@ -61,6 +62,13 @@ class Scale(Checked):
         given = self.transformation
         return _FUNCTIONS[given] if isinstance(given, str) else given
 
+    @property
+    def limits(self) -> Limits:
+        """The range of the labels, and of all answers."""
+        least, most = _RANGES.get(str(self.transformation), (-np.inf, np.inf))
+        given = Limits(self.low, self.high)
+        return Limits(max(least, given.low), min(most, given.high))
+
     def forward(self, labels: Array) -> Array:
         """Labels as they are learned; not finite if they are outside the domain. Missing and infinite labels stay so."""
         known = np.isfinite(labels)
@@ -68,13 +76,17 @@ class Scale(Checked):
         return found
 
     def inverse(self, values: Array) -> Array:
-        """Values on the user's scale, without limits. Finite values stay finite."""
+        """Values on the user's scale, without limits. Finite values stay finite; ValueError if one becomes NaN."""
         found = _applied(self._functions[1], values)
+        lost = np.isnan(found) & np.isfinite(values)
+        if lost.any():
+            value = float(values[lost][0])
+            raise ValueError(f"Transformed: inverse makes nan of {value:g}, but it must take every number: clip it there")
         return np.where(np.isfinite(values), np.clip(found, -_LARGEST, _LARGEST), found)
 
     def ends(self, values: Array) -> Array:
         """Ends of intervals on the user's scale."""
-        limits = Limits(self.low, self.high)
+        limits = self.limits
         return np.clip(self.inverse(values), limits.low, limits.high)
 
     def __call__(self, value: float) -> float:

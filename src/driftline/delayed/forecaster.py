@@ -559,7 +559,7 @@ class Numbers:
 
 def _question(learner: Learner, row: Array, names: list[Name] | None) -> Any:
     """A row as a step's model takes it: by name before it knows the names, and if it has columns."""
-    if names is None and len(row) or learner._columns is None and learner._core is not None:
+    if (names is None and len(row)) or (learner._columns is None and learner._core is not None):
         return row
     return dict(zip(names or (), row.tolist(), strict=True))
 

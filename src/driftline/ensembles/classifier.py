@@ -73,7 +73,7 @@ class Classifier(MetaLearner):
         for name in ("low", "high"):
             if any(value is not None for value in (values[name], *(getattr(learner, name) for learner in within))):
                 raise ValueError(f"{type(self).__name__}: {name} must be None: classes have no range")
-        if any(learner._limits.exist for learner in within):
+        if not all(map(_takes_signs, within)):
             raise ValueError(f"{type(self).__name__}: learner must take the labels -1 and 1, got {within[0]!r}")
 
     def _base_learners(self) -> list[Learner]:
@@ -344,3 +344,12 @@ class Classifier(MetaLearner):
                 name = type(self).__name__
                 raise ValueError(f"{name}.save: the label {label!r} is neither text nor a number, which a model file needs")
         return super()._to_file()
+
+
+def _takes_signs(learner: Learner) -> bool:
+    """Whether a learner takes the labels -1 and +1."""
+    try:
+        learner._check_labels(np.array([-1.0, 1.0]), "Classifier")
+    except ValueError:
+        return False
+    return not learner._limits.exist

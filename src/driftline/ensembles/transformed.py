@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Level, Limits, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
@@ -29,6 +29,7 @@ _DEFAULT = RLS()
 _KEPT = 100  # errors of which the mean on the user's scale is computed
 _ZEROS = 16  # errors of 0 that these begin with
 _FAR = 3 / 0.676  # three standard deviations of normal errors e, in units of (mean of sqrt|e|)^2
+_ROUNDING = 1e-6  # how far a label may be from what the inverse makes of it, relative to the labels
 _ROWS = 512  # rows whose means are computed at once
 
 
@@ -91,6 +92,10 @@ class Transformed(MetaLearner):
     def _scale(self) -> Scale:
         return Scale(self.transformation, self.low, self.high)
 
+    @property
+    def _answer_limits(self) -> Limits:
+        return self._scale.limits
+
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         core = _Transformed(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
         core.scale = self._scale
@@ -110,12 +115,25 @@ class Transformed(MetaLearner):
         in_order = z[inside][np.argsort(labels[inside])]
         if len(in_order) and (np.diff(in_order) < -1e-9 * np.ptp(in_order)).any():  # by more than rounding
             raise ValueError(f"{where}: forward must increase with the label, or intervals would be upside down")
+        if not isinstance(self.transformation, str) and inside.any():
+            self._check_inverse(labels[inside], z[inside], where)
         outside = (np.abs(labels) <= self._largest) & ~np.isfinite(z)
         if outside.any():
             row = int(np.argwhere(outside)[0][0])
             value, number = float(labels[outside][0]), None if start is None else start + row
             place = numbered(number, " in ")
-            raise RowRefusedError(f"{where}: y is {inputs.spell(value)}{place}, {self._scale.words(value)}", number)
+            raise RowRefusedError(
+                f"{where}: y is {inputs.spell(value)}{place}, {self._scale.words(value)}", number, of_label=True
+            )
+
+    def _check_inverse(self, labels: Array, z: Array, where: str) -> None:
+        """Raises ValueError unless the user's inverse undoes forward, up to rounding."""
+        with self._guard.closure():
+            back = self._scale.inverse(z)
+        wrong = np.abs(back - labels) > _ROUNDING * np.maximum(np.abs(labels), np.ptp(labels))
+        if wrong.any():
+            y, found = float(labels[wrong][0]), float(back[wrong][0])
+            raise ValueError(f"{where}: inverse must undo forward, but it makes {found:g} of the transformed label {y:g}")
 
     # What was learned, on the transformed scale.
 

@@ -9,6 +9,7 @@ import numpy as np
 from driftline.base.run import Run
 from driftline.delayed.forecast import Forecast
 from driftline.evaluate.plots import COLOURS, legend, new_axes, save
+from driftline.evaluate.results import as_run
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -38,6 +39,7 @@ def reliability(run: Run, y: Any) -> dict[str, Array]:
     ([0.05, 0.5, 0.95], 4981)
     """
     where = "reliability"
+    run = as_run(run, where)
     if run.quantiles is None or run.quantile_levels is None:
         raise ValueError(f"{where}: the run has no quantiles: make it with quantiles, as in run(X, y, quantiles=[0.1, 0.9])")
     labels = inputs.as_vector(y, len(y), where, "y")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
 
 from driftline.base.levels import Levels, Spread, as_spread
 from driftline.base.rules import COUNT, WHOLE, number, whole
+from driftline.base.run import Run
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.holdout import Holdout
@@ -71,7 +73,7 @@ def prequential(
         holdout: the number of holdout rows to draw from the current distribution, if the stream can be sampled.
         holdout_every: the number of rows between two such samples; a hundredth of the stream by default.
         seed: the seed of the holdout rows.
-        keep_predictions: keep every prediction.
+        keep_predictions: keep every prediction, and the intervals and quantiles (``predictions``, ``runs``).
         progress: show progress on a terminal or in a notebook.
 
     >>> import driftline as dl
@@ -96,7 +98,7 @@ def prequential(
         for name, each in named.items()
     }
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
-    runner = _Runner(settings, drivers, steps or 0, source.rows, samples, keep_predictions)
+    runner = _Runner(settings, drivers, steps or 0, source.rows, samples, keep_predictions, spread)
     most = ARRAY_ROWS if all(driver.native for driver in drivers.values()) else SLOW_ROWS
     with Progress(source.rows, "rows", show=progress) as bar:
         for block in source.blocks(samples.every if samples else None, most):
@@ -139,6 +141,15 @@ def check_settings(metrics: tuple[Metric, ...], window: Any, fading: Any, points
     )
 
 
+def _joined(runs: list[Run]) -> Run:
+    """The runs of successive blocks as one."""
+    given = ([getattr(run, name) for run in runs] for name in ("predictions", "errors", "lower", "upper", "quantiles"))
+    predictions, errors, lower, upper, quantiles = (None if parts[0] is None else np.concatenate(parts) for parts in given)
+    assert predictions is not None
+    assert errors is not None
+    return replace(runs[0], predictions=predictions, errors=errors, lower=lower, upper=upper, quantiles=quantiles)
+
+
 class _Runner:
     """Runs every learner over the same blocks."""
 
@@ -150,12 +161,14 @@ class _Runner:
         rows: int | None,
         samples: Holdout | None,
         keep: bool,
+        spread: Spread,
     ) -> None:
-        self.drivers, self.samples, self.keep = drivers, samples, keep
+        self.drivers, self.samples, self.keep, self.spread = drivers, samples, keep, spread
         self.scores = {name: Score(settings, driver.classes, rows) for name, driver in drivers.items()}
         self.by_step = {name: [Score(Settings.totals(settings.metrics)) for _ in range(steps)] for name in drivers}
         self.baselines = baseline_scores(steps, settings)
         self.kept: dict[str, list[Array]] = {name: [] for name in drivers}
+        self.runs: dict[str, list[Run]] = {name: [] for name in drivers}
         self.rows = 0
 
     def step(self, block: Block, bar: Progress) -> None:
@@ -172,12 +185,23 @@ class _Runner:
             if self.keep:
                 said = [step.predicted.predictions for step in taken]
                 self.kept[name].append(np.column_stack(said) if self.by_step[name] else said[0])
+                if score.numeric:
+                    self.runs[name].append(self._run(taken[0].predicted, labels))
         for score in self.baselines:
             assert numbers is not None
             score.add(Predicted(np.zeros(len(block))), numbers)
         bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
             self.samples.measure(self.rows, self.drivers)
+
+    def _run(self, predicted: Predicted | Run, labels: Array) -> Run:
+        """The predictions of a block, with the intervals and quantiles that were asked for."""
+        ends = (predicted.lower, predicted.upper) if self.spread.level is not None else (None, None)
+        quantiles = None if self.spread.quantiles is None else predicted.quantiles
+        said = predicted.predictions
+        return Run(
+            said, labels - said, *ends, level=self.spread.level, quantiles=quantiles, quantile_levels=self.spread.quantiles
+        )
 
     def result(self, settings: Settings, delay: int) -> Prequential:
         if not self.rows:
@@ -191,6 +215,7 @@ class _Runner:
             seconds={name: driver.seconds for name, driver in self.drivers.items()},
             delay=delay,
             predictions={name: np.concatenate(kept) for name, kept in self.kept.items() if kept},
+            runs={name: _joined(runs) for name, runs in self.runs.items() if runs},
             by_step={name: by_step(scores) for name, scores in self.by_step.items() if scores},
             baselines_by_step=baseline_figures(self.baselines, settings),
             forecasters={name: driver.learner for name, driver in self.drivers.items() if isinstance(driver, StepDriver)},

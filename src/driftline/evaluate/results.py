@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from driftline.base.rules import choice
+from driftline.base.run import Run
 from driftline.delayed import Forecaster
+from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate import plots
 from driftline.evaluate.metrics import Metric
 from driftline.evaluate.scores import Curve, Measured, Settings
@@ -37,6 +39,8 @@ class Prequential:
         seconds: learner -> time spent predicting and learning.
         window, fading, delay: as given.
         predictions: learner -> (T,) predictions, if requested; (T, steps) for forecasts.
+        runs: learner -> the predictions, intervals and quantiles as a :class:`driftline.Run`, if requested, for
+            :func:`coverage_by` and :func:`reliability`; of the first step for forecasts; none for class labels.
         by_step: learner -> metric -> (steps,) values, for forecasts; the other figures are for step 1.
         baselines_by_step: baseline -> metric -> (steps,) values, with the labels known at each step.
         forecasters: learner -> the trained forecaster.
@@ -52,6 +56,7 @@ class Prequential:
     fading: float | None = None
     delay: int = 0
     predictions: dict[str, Array] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
     by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
     baselines_by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
     forecasters: dict[str, Forecaster] = field(default_factory=dict)
@@ -192,3 +197,12 @@ class Prequential:
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+
+def as_run(given: Any, where: str) -> Run:
+    """The run itself; TypeError that says where the run is if something else is given."""
+    if isinstance(given, Run):
+        return given
+    advice = {Prequential: "its runs['NAME'], with keep_predictions=True", ForecastRun: "a step of it, as in at_step(1)"}
+    instead = next((f": give {words}" for kind, words in advice.items() if isinstance(given, kind)), "")
+    raise TypeError(f"{where}: run must be a Run, got {type(given).__name__}{instead}")

@@ -12,7 +12,7 @@ from driftline.base.rules import PROBABILITY
 from driftline.base.run import Run
 from driftline.evaluate.metrics import Coverage, IntervalScore, Width, as_metrics, interval_loss, pinball_losses
 from driftline.evaluate.prequential import check_settings
-from driftline.evaluate.results import Prequential
+from driftline.evaluate.results import Prequential, as_run
 from driftline.evaluate.scores import Predicted, Score, Settings
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
@@ -81,6 +81,9 @@ def interval_score(lower: Any, upper: Any, y: Any, level: float) -> Array:
     level = PROBABILITY.require(where, "level", level)
     labels = inputs.as_vector(y, len(y), where, "y")
     low, high = (_one_a_label(end, labels, where, what) for end, what in ((lower, "lower ends"), (upper, "upper ends")))
+    if (low > high).any():
+        row = int(np.argmax(low > high))
+        raise ValueError(f"{where}: the lower end of row {row} is above its upper end: {low[row]:g} and {high[row]:g}")
     return interval_loss(low, high, labels, level)
 
 
@@ -128,6 +131,10 @@ def _pinball(quantiles: Any, levels: Any, y: Any, where: str) -> Array:
             f"{where}: quantiles must have a row for each of {len(labels)} labels and a column for each of {len(wanted)} "
             f"levels, got {values.shape}"
         )
+    crossed = (values[:, 1:] < values[:, :-1]).any(axis=1)
+    if crossed.any():
+        row = int(np.argmax(crossed))
+        raise ValueError(f"{where}: the quantiles of row {row} must not decrease, got {values[row].tolist()}")
     return pinball_losses(values, wanted, labels)
 
 
@@ -139,7 +146,7 @@ def coverage_by(run: Run, y: Any, groups: Any) -> dict[str, Array]:
     Args:
         run: made with ``level``.
         y: (T,) labels; NaN if one is missing.
-        groups: (T,) the group of each row: an hour, a category, a tenth of the predictions.
+        groups: (T,) the group of each row: an hour, a category, a tenth of the predictions. None is a group, the last one.
 
     Returns:
         Arrays by name, with one entry a group in sorted order: ``group``; ``rows``; ``coverage``, the share of labels inside
@@ -153,11 +160,12 @@ def coverage_by(run: Run, y: Any, groups: Any) -> dict[str, Array]:
     ([False, True], [955, 1036], [0.9, 0.9])
     """
     where = "coverage_by"
+    run = as_run(run, where)
     if run.level is None or run.lower is None or run.upper is None:
         raise ValueError(f"{where}: the run has no intervals: make it with level, as in run(X, y, level=0.9)")
     labels = inputs.as_vector(y, len(y), where, "y")
     _one_a_label(run.predictions, labels, where, "predictions of the run")
-    names, numbers = np.unique(np.asarray(groups), return_inverse=True)
+    names, numbers = _grouped(groups, where)
     if numbers.shape != (len(run),):
         raise ValueError(f"{where}: groups must have one entry for each of {len(run)} rows, got {np.shape(groups)}")
     score = Score(Settings.by_group([Coverage(), Width(), IntervalScore(run.level)]))
@@ -169,6 +177,21 @@ def coverage_by(run: Run, y: Any, groups: Any) -> dict[str, Array]:
         "group": names, "rows": found["rows"], "coverage": found["coverage"], "width": width,
         "score": found["interval_score"],
     }  # fmt: skip
+
+
+def _grouped(groups: Any, where: str) -> tuple[Array, Array]:
+    """The groups in order, and the number of each row's; None and NaN among other things come last."""
+    given = np.asarray(groups)
+    known = np.ones(given.shape, dtype=bool)
+    if given.dtype == object:
+        known = np.array([each is not None and each == each for each in given.tolist()], dtype=bool)
+    try:
+        names, found = np.unique(given[known], return_inverse=True)
+    except TypeError:
+        raise TypeError(f"{where}: groups must be all text or all numbers") from None
+    numbers = np.full(given.shape, len(names))
+    numbers[known] = found
+    return (names if known.all() else np.array([*names.tolist(), None], dtype=object)), numbers
 
 
 def _one_a_label(values: Any, labels: Array, where: str, what: str) -> Array:

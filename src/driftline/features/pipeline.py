@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Level, Outputs, Status
+from driftline._core import Level, Limits, Outputs, Status
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
@@ -101,6 +101,11 @@ class Pipeline(MetaLearner):
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
+
+    @property
+    def _answer_limits(self) -> Limits:
+        within, own = self._base_learners()[0]._answer_limits, self._limits
+        return Limits(max(within.low, own.low), min(within.high, own.high))
 
     def _unit_test_skips(self) -> frozenset[str]:
         scaled = any(isinstance(part, (Standardize, UnitNorm)) for part in self.parts)

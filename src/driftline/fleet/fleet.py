@@ -265,11 +265,13 @@ class Fleet(Saved):
         return answer.quantiles
 
     def _predict_spread(self, keys: Any, X: Any, spread: Spread, where: str) -> Answer:
-        self._require_intervals(where)
+        self._require_intervals(where, "intervals" if spread.place else "quantiles")
         with self._guard.claim(only=True):
             return replace(self._predict_many(keys, X, where, spread), quantile_levels=spread.quantiles)
 
-    def _require_intervals(self, where: str) -> None:
+    def _require_intervals(self, where: str, what: str = "intervals") -> None:
+        if self.learner._estimator_type == "classifier":
+            raise ValueError(f"{where}: class labels have no {what}; fleet[key].predict_proba_one gives probabilities")
         if self._pool is None and isinstance(self._models, Packed) and not self._options.intervals:
             raise ValueError(f"{where}: the fleet keeps no intervals; create it with intervals=True")
 

@@ -13,6 +13,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from math import isfinite
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -56,8 +57,17 @@ def pool_for(learner: Learner) -> Learner:
     """
     if not has_fixed_size(learner):
         return learner.clone()
-    options = {name: getattr(learner, name) for name in ("intercept", "missing", "low", "high")}
-    return Standardize() | RLS(forgetting=0.9998, ridge=0.1, keep_prior=True, **options)
+    low, high = _range(learner)
+    return Standardize() | RLS(
+        forgetting=0.9998, ridge=0.1, keep_prior=True,
+        intercept=learner.intercept, missing=learner.missing, low=low, high=high,
+    )  # fmt: skip
+
+
+def _range(learner: Learner) -> tuple[float | None, float | None]:
+    """The least and the largest label that a learner takes; None if there is none."""
+    limits = learner._answer_limits
+    return (limits.low if isfinite(limits.low) else None), (limits.high if isfinite(limits.high) else None)
 
 
 class _Watched(NamedTuple):
@@ -252,8 +262,9 @@ class Pool:
         return Answer(predictions, lower=lower, upper=upper, quantiles=quantiles)
 
     def _limited(self, values: Array) -> Array:
-        limits: Array = np.clip(values, self.model.low, self.model.high)
-        return limits if (self.model.low, self.model.high) != (None, None) else values
+        found = _range(self.model)
+        limited: Array = np.clip(values, *found)
+        return limited if found != (None, None) else values
 
     # One row.
 
@@ -267,9 +278,7 @@ class Pool:
             apart = np.float64(o - pool.prediction) / scale
         share = self.shares[int(self._serving[age])].ask(np.array([apart, apart * edge]))
         scales = scale, of_all, float(features[0, LEVEL])
-        return PooledTicket(
-            key, own, pool, share, self.strangers.ask(_NOTHING), age, scales, (self.model.low, self.model.high)
-        )
+        return PooledTicket(key, own, pool, share, self.strangers.ask(_NOTHING), age, scales, _range(self.model))
 
     def tell(self, slot: int, ticket: PooledTicket, y: Any, sample_weight: float | None) -> None:
         """Learns the label of a ticket that the key's own model has been told."""

@@ -17,6 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
+from driftline.errors import RowRefusedError
 from driftline.serve.latest import KEPT, Chunk, Latest
 from driftline.serve.learners import UNTRAINED, base_of
 from driftline.serve.limits import Limits
@@ -459,7 +460,9 @@ def _forget(batch: dict[str, Row], row: Row) -> None:
 
 def _refused(unit: Unit, row: Row, index: int, error: Exception) -> Problem:
     """The problem of a row that a learner refuses."""
-    return Problem(422, str(error), row=index, field="y" if row.x is None else _refused_field(row.x, unit.learner))
+    of_label = isinstance(error, RowRefusedError) and error.of_label
+    field = "y" if of_label or row.x is None else _refused_field(row.x, unit.learner)
+    return Problem(422, str(error), row=index, field=field)
 
 
 def _refused_field(x: Json, learner: Learner | Forecaster) -> str:
