@@ -8,6 +8,7 @@ namespace driftline::bindings {
 void bind_alarm(nanobind::module_&);
 void bind_auto(nanobind::module_&);
 void bind_first_order(nanobind::module_&);
+void bind_events(nanobind::module_&);
 void bind_fleet(nanobind::module_&);
 void bind_guard(nanobind::module_&);
 void bind_horizon(nanobind::module_&);
@@ -34,6 +35,7 @@ NB_MODULE(_core, m) {
     driftline::bindings::bind_ticket(m);
     driftline::bindings::bind_alarm(m);
     driftline::bindings::bind_auto(m);
+    driftline::bindings::bind_events(m);
     driftline::bindings::bind_sparse(m);
     driftline::bindings::bind_first_order(m);
     driftline::bindings::bind_second_order(m);

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from driftline import streams as streams
     from driftline.base.alarm import Alarm as Alarm
     from driftline.base.certificate import Certificate as Certificate
+    from driftline.base.events import Event as Event
+    from driftline.base.events import Watch as Watch
     from driftline.base.learner import Learner as Learner
     from driftline.base.run import Run as Run
     from driftline.base.ticket import Ticket as Ticket
@@ -49,6 +51,8 @@ __version__ = "0.2.0"
 _PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "streams")
 _HOMES = {  # of the public names; those of the linear learners are in driftline.linear
     "Alarm": "base.alarm",
+    "Event": "base.events",
+    "Watch": "base.events",
     "Auto": "ensembles",
     "Averaged": "ensembles",
     "Certificate": "base.certificate",

@@ -83,6 +83,8 @@ class EncodedRun:
             quantile_levels=self.out.quantile_levels,
             skipped=learner.n_skipped_ - before,
             frames=self.block.library,
+            inputs=self.block.as_given,
+            labels=self.y,
         )
 
     def _rows(self, start: int, stop: int) -> int:

@@ -98,6 +98,8 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
         quantile_levels=out.quantile_levels,
         skipped=skipped,
         frames=block.library,
+        inputs=block.as_given,
+        labels=y,
     )
 
 

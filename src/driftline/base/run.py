@@ -12,6 +12,7 @@ import numpy as np
 
 from driftline import extensions
 from driftline.base.alarm import Alarm
+from driftline.base.events import Event, Watch
 from driftline.base.levels import quantile_names
 from driftline.tables.inputs import Array
 from driftline.tables.outputs import as_frame
@@ -54,6 +55,7 @@ class Run:
         skipped: number of rows not learned because a value was missing.
         frames: the library of the input frame: pandas, polars or pyarrow; None for other inputs.
         own_losses: of the learner's own loss, (T,); None if that is the squared error.
+        inputs, labels: what was given to the run, not copies, for :attr:`events`; None if not known.
     """
 
     predictions: Array
@@ -73,6 +75,8 @@ class Run:
     skipped: int = 0
     frames: str | None = None
     own_losses: Array | None = None
+    inputs: Any = field(default=None, repr=False)
+    labels: Array | None = field(default=None, repr=False)
 
     @property
     def losses(self) -> Array:
@@ -93,6 +97,21 @@ class Run:
     def alarms(self) -> Array:
         """0-based indices of the rows at which an :class:`driftline.Alarm` found that errors had become larger."""
         return Alarm().update_many(self.errors if self.errors.ndim == 1 else np.linalg.norm(self.errors, axis=1))
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What changed in the labels and the inputs, in order: see :doc:`/events`.
+
+        They are found on first use in the arrays given to ``run``, to which the run keeps a reference: do not change these
+        before.
+        """
+        if self.errors.ndim > 1 or self.predictions.dtype.kind != "f":
+            raise ValueError("Run.events: the run must predict one number a row")
+        watch = Watch()
+        with np.errstate(over="ignore", invalid="ignore"):
+            labels = self.predictions + self.errors if self.labels is None else self.labels
+            watch.update_many(labels, self.predictions, self.inputs)
+        return watch.events
 
     def to_frame(self, like: Any = None) -> Any:
         """The rows as a pandas, polars or Arrow frame.
@@ -173,6 +192,10 @@ class Run:
         (display,) = extensions.load("report")
         html: str = display.run_html(self)
         return html
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the inputs, which belong to the caller: a copy finds events in the labels alone."""
+        return {**self.__dict__, "inputs": None}
 
     def __len__(self) -> int:
         return len(self.predictions)

@@ -87,6 +87,11 @@ class RowBlock:
         return self.rows
 
     @property
+    def as_given(self) -> RowBlock:
+        """The rows as they came, not as a model reads them."""
+        return self if self.source is None else self.source
+
+    @property
     def library(self) -> str | None:
         """The library of the frame that holds the rows, if driftline can make its frames too."""
         return inputs.library_of(self.values) if self.kind == FRAME else None

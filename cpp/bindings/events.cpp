@@ -1,0 +1,78 @@
+// Events.
+#include "driftline/events/watch.hpp"
+
+#include <nanobind/stl/vector.h>
+
+#include "arrays.hpp"
+
+namespace driftline::bindings {
+
+namespace {
+
+using events::Event;
+using events::Watch;
+
+nb::object table_of(const std::vector<Event>& found) {
+    double* to;
+    nb::object out = new_table(std::ssize(found), 7, to);
+    for (const Event& event : found)
+        for (const double value :
+             {static_cast<double>(event.row), static_cast<double>(event.found), static_cast<double>(event.kind),
+              static_cast<double>(event.column), event.before, event.after, event.confidence})
+            *to++ = value;
+    return out;
+}
+
+template <class T> auto reader(const Table2& X) {
+    const T* from = static_cast<const T*>(X.data());
+    const auto row = static_cast<Index>(X.stride(0)), column = static_cast<Index>(X.stride(1));
+    return [=](Index i, Index j) { return static_cast<double>(from[i * row + j * column]); };
+}
+
+void add(Watch& self, Vector labels, Vector predictions, const Table2& X, const std::vector<bool>& coded) {
+    const auto count = static_cast<Index>(labels.shape(0));
+    require(static_cast<Index>(predictions.shape(0)) == count && static_cast<Index>(X.shape(0)) == count);
+    self.widen(static_cast<Index>(X.shape(1)), coded);
+    if (X.dtype() == nb::dtype<float>())
+        self.add(labels.data(), predictions.data(), count, reader<float>(X));
+    else if (X.dtype() == nb::dtype<double>())
+        self.add(labels.data(), predictions.data(), count, reader<double>(X));
+    else
+        throw nb::type_error("X must be float64 or float32");
+}
+
+// Columns of a table in Fortran's order.
+nb::object explain(Vector labels, Vector errors, const Table2& X, Index from, Index to) {
+    const auto count = static_cast<Index>(labels.shape(0)), width = static_cast<Index>(X.shape(1));
+    require(static_cast<Index>(errors.shape(0)) == count && static_cast<Index>(X.shape(0)) == count);
+    require(from >= 0 && from <= to && to <= count && X.dtype() == nb::dtype<double>());
+    const auto read = reader<double>(X);
+    std::vector<double> values(static_cast<std::size_t>(count * width));
+    std::vector<const double*> inputs;
+    for (Index j = 0; j < width; ++j) {
+        inputs.push_back(values.data() + j * count);
+        for (Index i = 0; i < count; ++i)
+            values[static_cast<std::size_t>(j * count + i)] = read(i, j);
+    }
+    std::vector<Event> out;
+    for (const auto& found : Watch::explain({labels.data(), errors.data(), inputs.data(), count, width}, from, to))
+        out.push_back({found.onset, static_cast<Index>(found.gain * 1000), found.kind, found.column, found.before,
+                       found.after, found.confidence});
+    return table_of(out);
+}
+
+} // namespace
+
+void bind_events(nb::module_& m) {
+    using nb::arg;
+    nb::class_<Watch>(m, "Watch", "Finds events.")
+        .def(nb::init<double>(), arg("limit"))
+        .def("add", &add, arg("labels"), arg("predictions"), arg("X"), arg("coded"), "Takes rows.")
+        .def(
+            "events", [](const Watch& self) { return table_of(self.events()); }, "The events, one a row.")
+        .def_prop_ro("rows", &Watch::rows);
+    m.def("explain", &explain, arg("labels"), arg("errors"), arg("X"), arg("start"), arg("stop"),
+          "What distinguishes some rows from those before, one finding a row.");
+}
+
+} // namespace driftline::bindings

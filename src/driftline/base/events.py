@@ -1,0 +1,146 @@
+"""Events: what changed in a stream, and when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from driftline import _core
+from driftline.base.rules import number
+from driftline.tables import kinds
+from driftline.tables.block import MAPPINGS, NUMBERS, RowBlock, as_block
+from driftline.tables.inputs import Array, Name
+
+# In the order of cpp/include/driftline/events/kinds.hpp.
+KINDS = (
+    "label_level", "label_scale", "label_spread", "label_stuck", "label_late", "input_range", "input_stuck", "input_moved",
+    "input_units", "input_missing", "category_new", "effect_changed", "noise", "outliers", "season_shifted", "clock_jump",
+    "unknown",
+)  # fmt: skip
+WIDEST = 128  # inputs; wider rows are watched without them
+PIECE = 8192  # rows of a frame that are converted at once
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change in a stream.
+
+    Attributes:
+        row: the estimated first row of the change, 0-based.
+        found: the row that gave it away.
+        kind: what changed: see :doc:`/events`.
+        column: the name of the input, or its number if it has none; None if the labels changed.
+        before, after: the figure that changed, which depends on the kind.
+        confidence: from 0 to 1.
+    """
+
+    row: int
+    found: int
+    kind: str
+    column: Name | int | None
+    before: float
+    after: float
+    confidence: float
+
+
+class Watch:
+    """Watches labels, predictions and inputs, and finds what changed: see :doc:`/events`.
+
+    It keeps the latest rows, up to 4,096, so its memory does not grow with the stream. Events do not depend on how the rows
+    are cut into blocks. Rows of more than 128 inputs are watched without them.
+
+    Args:
+        false_every: the least average number of rows between two false alarms of the errors, as in :class:`Alarm`.
+
+    >>> import driftline as dl
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 2))
+    >>> y = X @ [1.0, 2.0] + 0.3 * rng.normal(size=2000)
+    >>> X[1500:, 1] *= 3.6
+    >>> watch = Watch()
+    >>> watch.update_many(y, dl.RLS().run(X, y).predictions, X)
+    >>> [(event.kind, event.column, event.row) for event in watch.events]
+    [('input_units', 1, 1500)]
+    """
+
+    def __init__(self, *, false_every: float = 10_000) -> None:
+        self.false_every = float(number(ge=10).require("Watch", "false_every", false_every))
+        self._core = _core.Watch(math.log(self.false_every))
+        self._names: Sequence[Name] | None = None
+        self._codes: dict[Name, dict[str, int]] = {}  # of texts, by column
+
+    def update(self, y: float, prediction: float, x: Any = None) -> None:
+        """Takes one row; ``x`` is its inputs, a sequence of numbers."""
+        self.update_many([y], [prediction], None if x is None else [x])
+
+    def update_many(self, y: Any, predictions: Any, X: Any = None) -> None:
+        """Takes rows in order. A missing label, prediction or input is NaN.
+
+        Args:
+            y: (T,) labels.
+            predictions: (T,) made before the labels were seen.
+            X: (T, d) array or frame of the inputs.
+        """
+        where = "Watch.update_many"
+        labels = np.ascontiguousarray(y, dtype=np.float64)
+        predicted = np.ascontiguousarray(predictions, dtype=np.float64)
+        if labels.ndim != 1 or labels.shape != predicted.shape:
+            shapes = f"got shapes {labels.shape} and {predicted.shape}"
+            raise ValueError(f"{where}: y and predictions must have one dimension and the same length, {shapes}")
+        if X is None or not len(labels):
+            self._core.add(labels, predicted, np.empty((len(labels), 0)), [])
+            return
+        block = as_block(X, where)
+        if len(block) != len(labels):
+            raise ValueError(f"{where}: X has {len(block)} rows, y has {len(labels)}")
+        if block.kind == MAPPINGS or block.columns > WIDEST:
+            self._core.add(labels, predicted, np.empty((len(labels), 0)), [])
+            return
+        if self._names is None:
+            self._names = block.names
+        if block.kind == NUMBERS and block.values.dtype in (np.float64, np.float32):
+            self._core.add(labels, predicted, block.values, [])
+            return
+        for start in range(0, len(labels), PIECE):
+            rows = slice(start, min(start + PIECE, len(labels)))
+            table, coded = self._numbers(block, rows, where)
+            self._core.add(labels[rows], predicted[rows], table, coded)
+
+    def _numbers(self, block: RowBlock, rows: slice, where: str) -> tuple[Array, list[bool]]:
+        """Rows as numbers, and which columns are codes of texts. Times are not watched."""
+        columns, coded = [], []
+        for name, given in block.given(rows.start, rows.stop, where).items():
+            values = np.zeros(rows.stop - rows.start)
+            if given.kind == kinds.TEXT:
+                codes = self._codes.setdefault(name, {})
+                numbers = [codes.setdefault(text, len(codes)) for text in given.values.values]
+                values = np.append(np.array(numbers, dtype=np.float64), np.nan)[given.values.codes]
+            elif given.kind in (kinds.NUMBER, kinds.TRUTH):
+                values = np.asarray(given.values, dtype=np.float64)
+            columns.append(values)
+            coded.append(given.kind == kinds.TEXT)
+        return np.column_stack(columns), coded
+
+    @property
+    def events(self) -> list[Event]:
+        """The events so far, sorted by row. A change is judged by the rows since, so the latest event may change yet."""
+        return as_events(np.asarray(self._core.events()), self._names)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Watch: cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        return f"Watch(false_every={self.false_every:g})"
+
+
+def as_events(table: Array, names: Sequence[Name] | None) -> list[Event]:
+    """The events in a table of the core."""
+    found = []
+    for row, at, kind, column, before, after, confidence in table.tolist():
+        place = None if column < 0 else int(column) if names is None else names[int(column)]
+        found.append(Event(int(row), int(at), KINDS[int(kind)], place, before, after, confidence))
+    return found
