@@ -110,6 +110,9 @@ def around(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     alarm = dl.Alarm()
     for error in y[:10]:
         assert_type(alarm.update(float(error)), bool)
+    watch = dl.Watch()
+    watch.update_many(y, y, X)
+    assert_type(watch.events, list[dl.Event])
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.drift"
