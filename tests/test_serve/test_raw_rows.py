@@ -159,6 +159,16 @@ def test_arrow_streams_are_read_as_the_library_reads_tables(start):
     model = dl.RLS(missing="mean")
     model.run(table, y)
     assert client.get("/v1/models/m/export").content == model.to_bytes()
+    for labels in (pa.array([Decimal("1.5"), Decimal("0.5"), Decimal(2)]), pa.array([1500, 500, 2000], pa.duration("ms"))):
+        answer = client.post("/v1/models/m/learn", content=stream_of(table.append_column("y", labels)), headers=ARROW)
+        assert answer.json() == {"learned": 3, "known": 0}
+        model.run(table, [1.5, 0.5, 2.0])
+    assert client.get("/v1/models/m/export").content == model.to_bytes()
+    for name, values in (("y", pa.array(hours)), ("id", pa.array([Decimal(1)] * 3))):
+        answer = client.post("/v1/models/m/learn", content=stream_of(pa.table({"x": y, name: values})), headers=ARROW)
+        assert refused(answer, 422)
+        assert answer.json()["field"] == name
+        assert f"the column '{name}' must hold" in answer.text
     for bad in (pa.array([[1.0]] * 3), pa.array([1.0, np.inf, 2.0])):
         table = pa.table({"wrong": bad, "y": y})
         answer = client.post("/v1/models/m/learn", content=stream_of(table), headers=ARROW)

@@ -180,7 +180,18 @@ def test_a_key_cannot_use_the_model_while_it_is_looked_up(model):
 
 
 @pytest.mark.parametrize("more", [{}, {"where": "north"}])
-@pytest.mark.parametrize("nan", [float("nan"), np.float64("nan"), np.datetime64("NaT"), pd.NA])
+@pytest.mark.parametrize(
+    "nan",
+    [
+        float("nan"),
+        np.float64("nan"),
+        np.datetime64("NaT"),
+        pd.NA,
+        ("lag", np.nan),
+        (1, ("lag", np.nan)),
+        frozenset([np.nan]),
+    ],
+)
 def test_a_missing_value_is_no_name(more, nan):
     """NaN equals no other, so that every row would bring a new feature, and NA cannot be compared."""
     model = dl.RLS()

@@ -156,3 +156,18 @@ def test_a_trained_model_keeps_its_words():
             model.set_params(missing=words)
     assert model.missing == "mean"
     assert model.clone({"missing": BY_COLUMN}).missing == BY_COLUMN
+
+
+@pytest.mark.parametrize("x", [{"a": np.timedelta64(5)}, [np.timedelta64(5)], np.array([5], "m8")])
+def test_a_duration_without_a_unit_is_refused(x):
+    """NumPy casts it to any unit as it is: five of what?"""
+    model = dl.RLS()
+    with pytest.raises(ValueError, match=r"has a duration without a unit; give one, as in np.timedelta64\(5, 's'\)"):
+        model.learn_one(x, 1.0)
+    assert model.n_seen_ == 0
+    dl.RLS(missing="mean").learn_one({"a": np.timedelta64("NaT"), "b": 1.0}, 1.0)
+
+
+def test_several_labels_a_row_are_refused_with_a_way_out():
+    with pytest.raises(ValueError, match="prequential: y must have one dimension, got 2; use one model for each label"):
+        dl.evaluate.prequential(dl.RLS(), (np.ones((5, 2)), np.ones((5, 2))))

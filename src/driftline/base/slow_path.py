@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -34,14 +35,24 @@ def _predict(learner: Learner, x: Any, where: str, out: Outputs) -> None:
     row, _ = reading.read(learner, x, where, grow=False)
     if not learner._leaves_out and isinstance(row, np.ndarray):
         learner._door.refuse_bad(row, where)
-    if learner._core is None:
-        if isinstance(row, np.ndarray) and not row.size and not learner.intercept:
-            replay.write_start(out, learner._limits)
-            return
-        outputs, learner = learner._outputs, learner.clone()
-        learner._outputs = outputs
-        learner._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, None)
-    learner._replay_block(Batch(row[None, :] if isinstance(row, np.ndarray) else row, None, None, where), out)
+    if learner._core is None and isinstance(row, np.ndarray) and not row.size and not learner.intercept:
+        replay.write_start(out, learner._limits)
+        return
+    with _with_core(learner, row, None) as predicting:
+        predicting._replay_block(Batch(row[None, :] if isinstance(row, np.ndarray) else row, None, None, where), out)
+
+
+@contextmanager
+def _with_core(learner: Learner, row: Any, names: list[Name] | None) -> Iterator[Learner]:
+    """The learner or, if it has no core yet, a copy with the one that a row would create."""
+    if learner._core is not None:
+        yield learner
+        return
+    with learner._guard.closure():  # functions of the user's that the copy calls cannot call the model
+        copied = learner.clone()
+        copied._outputs, copied._known_mark = learner._outputs, (copied._values, tickets.mark_of(learner))
+        copied._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, names)
+        yield copied
 
 
 def ask(learner: Learner, x: Any, delay: int | None) -> Ticket:
@@ -67,16 +78,14 @@ def _ask(
 ) -> Ticket:
     """Makes a ticket for a row that has been read. It predicts what :func:`predict` does, and keeps the row to learn."""
     kept = reading.kept(learner, entered.x, row, names)
-    dense, asked, question = isinstance(row, np.ndarray), learner, kept
+    dense, question = isinstance(row, np.ndarray), kept
     if learner._core is None:
-        asked = learner.clone()
-        asked._known_mark = asked._values, tickets.mark_of(learner)
         if dense and not row.size and not learner.intercept:  # nothing to predict from yet: a stand-in
             row, names, question = np.zeros(1), None, np.zeros(1)
-        asked._meet(np.where(np.isfinite(row), row, 0.0) if dense else row, names)
     elif isinstance(kept, Mapping) and not reading.fits(learner, row):
         question = _question(learner, x, entered, where)
-    return _ticket(asked, question, kept, entered.x if question is kept else question, delay, where)
+    with _with_core(learner, row, names) as asked:
+        return _ticket(asked, question, kept, entered.x if question is kept else question, delay, where)
 
 
 def _ticket(learner: Learner, question: Any, kept: Any, x: Any, delay: int | None, where: str) -> Ticket:

@@ -13,7 +13,7 @@ import numpy as np
 from driftline.base.rules import COUNT
 from driftline.tables import inputs, kinds
 from driftline.tables.block import RowBlock, as_block
-from driftline.tables.inputs import Array, Name
+from driftline.tables.inputs import ONE_LABEL, Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array to replay at once
 STREAM_ROWS = 16_384  # rows to draw from a stream at once
@@ -160,7 +160,7 @@ def as_arrays(pair: Any, where: str) -> Pair:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise ValueError(f"{where}: y must have one dimension, got {labels.ndim}")
+        raise ValueError(f"{where}: y must have one dimension, got {labels.ndim}; {ONE_LABEL}")
     count = len(X) if isinstance(X, list) or not hasattr(X, "shape") else X.shape[0]
     if count != len(labels):
         raise ValueError(f"{where}: X has {count} rows, y has {len(labels)}")

@@ -31,22 +31,40 @@ def as_json(data: bytes, most: int) -> bytes:
                 batches.append(batch)
     except (pa.ArrowException, OSError, EOFError, ValueError) as error:
         raise Problem(422, f"the body is not an Arrow stream: {error}") from None
-    listed = [row for batch in batches for row in _rows(batch)]
-    try:
-        return json.dumps({"rows": listed}).encode()
-    except (TypeError, ValueError) as error:
-        raise Problem(422, f"id and key must hold text, and y numbers: {error}", field="rows") from None
+    return json.dumps({"rows": [row for batch in batches for row in _rows(batch)]}).encode()
 
 
 def _rows(batch: Any) -> list[dict[str, Any]]:
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    own = batch.select([name for name in _OWN if name in columns]).to_pylist()
+    own = {name: _own(columns[name], name) for name in _OWN if name in columns}
     features = {name: _as_json(values, name) for name, values in columns.items() if name not in _OWN}
     found = []
-    for place, row in enumerate(own):
+    for place in range(batch.num_rows):
         x = {name: values[place] for name, values in features.items()}
-        row = {name: value for name, value in row.items() if value is not None}
+        row = {name: values[place] for name, values in own.items() if values[place] is not None}
         found.append({**row, "x": x} if any(value is not None for value in x.values()) else row)
+    return found
+
+
+def _own(values: Any, name: str) -> list[float | str | None]:
+    """The values of ``id``, ``key`` or ``y``; labels are read as in files. Whether they are valid, the request checks."""
+    from pyarrow import types
+
+    kind = values.type.value_type if types.is_dictionary(values.type) else values.type
+    if name == "y" and (types.is_decimal(kind) or types.is_duration(kind)):
+        return _as_json(values, name)
+    plain = (
+        types.is_string,
+        types.is_large_string,
+        types.is_string_view,
+        types.is_integer,
+        types.is_floating,
+        types.is_boolean,
+    )
+    if not any(is_kind(kind) for is_kind in (*plain, types.is_null)):
+        must = "numbers" if name == "y" else "text"
+        raise Problem(422, f"the column {name!r} must hold {must}, but holds {kind}", field=name)
+    found: list[float | str | None] = values.to_pylist()
     return found
 
 

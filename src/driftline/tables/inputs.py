@@ -87,6 +87,8 @@ def as_numbers(values: Array, where: str, what: str, start: int = 0) -> Array:
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes infinity, and is refused
             return values.astype(np.float64)
     if values.dtype.kind == "m":
+        if np.datetime_data(values.dtype)[0] == "generic" and not np.isnat(values).all():
+            raise ValueError(f"{where}: {what} has a duration without a unit; give one, as in np.timedelta64(5, 's')")
         return np.where(np.isnat(values), np.nan, values.astype("timedelta64[us]").astype(np.int64) / 1e6)
     if values.dtype.kind != "O":
         hint = (_CLASSES if what == "y" else _NAMELESS if what in ("x", "X") else "") if values.dtype.kind in "UTSM" else ""
@@ -226,9 +228,16 @@ def refuse_rows(x: Any, where: str) -> Any:
 def as_names(names: Iterable[Name], where: str) -> Iterable[Name]:
     """Names of features; raises ValueError for NaN and the like, which would be a new name in every row."""
     for name in names:
-        if name is not None and kinds.is_missing(name):
+        if _equals_no_other(name):
             raise ValueError(f"{where}: x has the name {name!r}, which equals no other; give text, or leave the feature out")
     return names
+
+
+def _equals_no_other(name: Any) -> bool:
+    """Whether a name is NaN or the like, or holds one."""
+    if isinstance(name, (tuple, frozenset)):
+        return any(map(_equals_no_other, name))
+    return name is not None and kinds.is_missing(name)
 
 
 def as_items(x: Mapping[Name, Any], where: str) -> dict[Name, float]:
