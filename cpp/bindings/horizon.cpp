@@ -21,20 +21,27 @@ struct HorizonCore {
     std::unique_ptr<Horizon> model;
 };
 
-void rows(HorizonCore& self, ArrayOf<const double, 2> said, Vector y, OutTable mixed, OutTable ratio) {
-    const Index count = static_cast<Index>(said.shape(0)), steps = self.model->steps();
-    require(static_cast<Index>(said.shape(1)) == steps && y.shape(0) == said.shape(0));
-    for (const OutTable& out : {mixed, ratio})
-        require(out.shape(0) == said.shape(0) && out.shape(1) == said.shape(1));
-    nb::gil_scoped_release released;
-    for (Index t = 0; t < count; ++t)
-        self.model->row(said.data() + t * steps, y.data()[t], mixed.data() + t * steps, ratio.data() + t * steps);
+// `out` has a table for each number of Mixed: (5, rows, steps).
+using OutCube = ArrayOf<double, 3>;
+
+Mixed row_of(double* out, Index table, Index at) {
+    out += at;
+    return {out, out + table, out + 2 * table, out + 3 * table, out + 4 * table};
 }
 
-void forecast(HorizonCore& self, Vector said, OutVector mixed, OutVector ratio) {
-    require(static_cast<Index>(said.shape(0)) <= self.model->steps() && mixed.shape(0) == said.shape(0) &&
-            ratio.shape(0) == said.shape(0));
-    self.model->forecast(said.data(), static_cast<Index>(said.shape(0)), mixed.data(), ratio.data());
+void rows(HorizonCore& self, ArrayOf<const double, 2> said, Vector y, OutCube out) {
+    const Index count = static_cast<Index>(said.shape(0)), steps = self.model->steps();
+    require(static_cast<Index>(said.shape(1)) == steps && y.shape(0) == said.shape(0));
+    require(out.shape(0) == 5 && out.shape(1) == said.shape(0) && out.shape(2) == said.shape(1));
+    nb::gil_scoped_release released;
+    for (Index t = 0; t < count; ++t)
+        self.model->row(said.data() + t * steps, y.data()[t], row_of(out.data(), count * steps, t * steps));
+}
+
+void forecast(HorizonCore& self, Vector said, OutTable out) {
+    const Index count = static_cast<Index>(said.shape(0));
+    require(count <= self.model->steps() && out.shape(0) == 5 && out.shape(1) == said.shape(0));
+    self.model->forecast(said.data(), count, row_of(out.data(), count, 0));
 }
 
 nb::object weights(const HorizonCore& self) {
@@ -78,11 +85,13 @@ void bind_horizon(nb::module_& m) {
     using nb::arg;
     nb::class_<HorizonCore>(m, "Horizon", "Mixes a learner's forecasts of all steps with those from the labels alone.")
         .def(nb::init<Index, std::vector<Index>>(), arg("steps"), arg("seasons"))
-        .def("rows", &rows, arg("said"), arg("y"), arg("mixed").noconvert(), arg("ratio").noconvert(),
-             nb::sig("def rows(self, said: typing.Any, y: typing.Any, mixed: typing.Any, ratio: typing.Any) -> None"),
-             "Mixes the forecasts of rows, then learns their labels, NaN for unknown ones.")
-        .def("forecast", &forecast, arg("said"), arg("mixed").noconvert(), arg("ratio").noconvert(),
-             nb::sig("def forecast(self, said: typing.Any, mixed: typing.Any, ratio: typing.Any) -> None"),
+        .def(
+            "rows", &rows, arg("said"), arg("y"), arg("out").noconvert(),
+            nb::sig("def rows(self, said: typing.Any, y: typing.Any, out: typing.Any) -> None"),
+            "Mixes the forecasts of rows, then learns their labels, NaN for unknown ones. Writes predictions, ratios to the "
+            "learner's errors, scales, their degrees of freedom, and correlations with the step before: (5, rows, steps).")
+        .def("forecast", &forecast, arg("said"), arg("out").noconvert(),
+             nb::sig("def forecast(self, said: typing.Any, out: typing.Any) -> None"),
              "Mixes the forecasts of the next rows.")
         .def("weights", &weights, nb::sig("def weights(self) -> typing.Any"), "By step: of the learner and of each expert.")
         .def_prop_ro("seasons",

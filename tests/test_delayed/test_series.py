@@ -25,16 +25,16 @@ def learned(y, seasons=(), steps=STEPS):
     """The core's state after a series, with a learner that always says 0."""
     core = _core.Horizon(steps, list(seasons))
     said = np.zeros((len(y), steps))
-    mixed, ratio = np.empty_like(said), np.empty_like(said)
-    core.rows(said, y, mixed, ratio)
-    return core, mixed
+    out = np.empty((5, *said.shape))
+    core.rows(said, y, out)
+    return core, out[0]
 
 
 def experts(core, steps=STEPS):
     """Each expert's forecasts, by weights that are solved for from the state."""
     numbers = core.get_state()["numbers"]
     rows = int(numbers[0])
-    per_origin = numbers[-steps * steps * 8 :].reshape(steps, steps, 8)
+    per_origin = numbers[-steps * steps * 11 :].reshape(steps, steps, 11)
     return per_origin[(rows - 1) % steps, :, :4].T
 
 
@@ -177,8 +177,7 @@ def test_weights_follow_what_paid_at_the_step():
     for truth, reached in ((True, 0.95), (False, 0.0)):
         core = _core.Horizon(3, [])
         said = np.repeat(y[:, None], 3, axis=1) if truth else np.zeros((200, 3))
-        mixed, ratio = np.empty_like(said), np.empty_like(said)
-        core.rows(said, y, mixed, ratio)
+        core.rows(said, y, np.empty((5, *said.shape)))
         weights = core.weights()
         np.testing.assert_allclose(weights.sum(axis=1), 1)
         assert (weights[:, 0] >= reached).all() if truth else (weights[:, 0] < 1e-3).all()

@@ -39,9 +39,14 @@ def as_level(level: Any, where: str) -> Any:
     return _place(PROBABILITY.require(where, "level", level))
 
 
+def labels_needed(level: float) -> int:
+    """How many labels an interval needs: with fewer, the quantile of their errors exceeds the largest one."""
+    return math.ceil(level / (1 - level) - 1e-9)
+
+
 @lru_cache(maxsize=64)
 def _place(level: float) -> Any:
-    enough = math.ceil(level / (1 - level) - 1e-9)  # labels: with fewer, the quantile exceeds the largest error
+    enough = labels_needed(level)
     at = bisect_right(_LEVELS, level) - 1
     half = _half_width(level)
     if 0 <= at < len(_LEVELS) - 1:

@@ -18,7 +18,7 @@ from driftline.delayed import given
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
-from driftline.delayed.series import EXPERTS, Series, as_seasons
+from driftline.delayed.series import EXPERTS, Mixed, Series, as_seasons
 from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
 from driftline.delayed.undo import Undo
 from driftline.ensembles.auto import Auto
@@ -205,8 +205,8 @@ class Forecaster(Saved):
             if step == 1:
                 found = [ticket.prediction, *spread.of_ticket(ticket)]
         if self._series is not None:
-            mixed, ratio = (part[0, 0] for part in self._series.learn(said[None], np.array([y])))
-            found = [mixed, *self._series.move(np.array(found[1:]), said[0], mixed, ratio).tolist()]
+            mixed = self._series.learn(said[None], np.array([y])).first()
+            found = _mixed(mixed, np.array([found]), spread)[0].tolist()
         self._rows += 1
         self._ready = [None] * self._steps
         self._names, self._past = names, past[-self._steps :]
@@ -321,10 +321,12 @@ class Forecaster(Saved):
         quantiles = None if spread.quantiles is None else np.stack([out.quantiles for out in outs], axis=1)
         mixed = said
         if self._series is not None:
-            mixed, ratio = self._series.learn(said, y)
-            ends = [self._series.move(end, said, mixed, ratio) for end in ends]
-            if quantiles is not None:
-                quantiles = self._series.move(quantiles, *(part[:, :, None] for part in (said, mixed, ratio)))
+            found = self._series.learn(said, y)
+            mixed = found.predictions
+            if spread.level is not None:
+                ends = [*found.ends(ends[0], ends[1], spread.level)]
+            if quantiles is not None and spread.quantiles is not None:
+                quantiles = found.quantiles(quantiles, spread.quantiles)
         lower, upper = ends or (None, None)
         return mixed, lower, upper, quantiles
 
@@ -385,8 +387,7 @@ class Forecaster(Saved):
 
         found = np.array(in_parallel(step, len(rows))).reshape(len(rows), 1 + spread.width)
         if self._series is not None:
-            mixed, ratio = (part[:, None] for part in self._series.forecast(found[:, 0]))
-            found = np.hstack([mixed, self._series.move(found[:, 1:], found[:, :1], mixed, ratio)])
+            found = _mixed(self._series.forecast(found[:, 0]), found, spread)
         out = spread.outputs(np.ascontiguousarray(found[:, 0]))
         spread.write(out, slice(None), found[:, 1:])
         return Forecast(out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles)
@@ -555,6 +556,20 @@ class Numbers:
         """Rows as a stepper takes them."""
         width = seen.shape[1]
         return RowBlock(seen, names=self._names, where=self._where) if width else seen
+
+
+def _mixed(mixed: Mixed, found: Array, spread: Spread) -> Array:
+    """Predictions and their spread by rows, (n, 1 + spread.width), around mixed forecasts."""
+    lower, upper, quantiles = spread.columns(found[:, 1:])
+    parts = [mixed.predictions[:, None]]
+    if spread.level is not None:
+        assert lower is not None
+        assert upper is not None
+        parts += [end[:, None] for end in mixed.ends(lower, upper, spread.level)]
+    if quantiles is not None:
+        assert spread.quantiles is not None
+        parts.append(mixed.quantiles(quantiles, spread.quantiles))
+    return np.hstack(parts)
 
 
 def _question(learner: Learner, row: Array, names: list[Name] | None) -> Any:
