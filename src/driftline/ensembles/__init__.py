@@ -1,5 +1,6 @@
 """Meta-learners."""
 
+from driftline.ensembles.adaptive_dfop import AdaptiveDFOP
 from driftline.ensembles.auto import Auto
 from driftline.ensembles.averaged import Averaged
 from driftline.ensembles.classifier import Classifier
@@ -8,4 +9,4 @@ from driftline.ensembles.own_experts import AutoWithExperts
 from driftline.ensembles.refit import Refit
 from driftline.ensembles.transformed import Transformed
 
-__all__ = ["Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit", "Transformed"]
+__all__ = ["AdaptiveDFOP", "Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit", "Transformed"]

@@ -72,7 +72,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         made = _count_of_blends(members) + _LAYERS  # values computed for a row, which the second one's tickets carry
-        return _Experts(members, [(above[0], 1), (above[1], made)], features, bool(self.intercept), self.dtype)
+        return Experts(members, [(above[0], 1), (above[1], made)], features, bool(self.intercept), self.dtype)
 
     @property
     def learners_(self) -> list[Learner]:
@@ -82,7 +82,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
     @property
     def weights_(self) -> dict[str, float]:
         """The weights of Auto, each expert and the blends. They sum to 1."""
-        core: _Experts = self._require_core("weights_")
+        core: Experts = self._require_core("weights_")
         names = [f"{type(one).__name__}{f' {number}' if number else ''}" for number, one in enumerate(core.members)]
         blends = [f"{share} {name}" for share in _BLENDS for name in names[1:]]
         return dict(zip([*names, *blends, "mean"], core.mixture.shares().tolist(), strict=True))
@@ -91,7 +91,7 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
         return self.weights_
 
     def _said(self, row: Array) -> Array | None:
-        core: _Experts = self._require_core("explain_one")
+        core: Experts = self._require_core("explain_one")
         predicted = core._ask(row)
         return None if predicted is None else np.concatenate([predicted, core._make(predicted)[: core._blends]])
 
@@ -122,15 +122,18 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
         return Certificate(sums["loss"])
 
 
-class _Experts(ByErrors):
+class Experts(ByErrors):
     """The state: Auto, the experts, the final mixture, and the errors of its predictions."""
 
     by_feature = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._blends = _count_of_blends(self.members)
+        self._blends = self._count_blends()
         self.mixture = _core.FinalMixture(len(self.members) + self._blends)
+
+    def _count_blends(self) -> int:
+        return _count_of_blends(self.members)
 
     def weights(self) -> Array:
         """There are no weights."""
@@ -180,12 +183,25 @@ class _Experts(ByErrors):
         tell_parts(self.members, ticket.parts[:count], batch)
         assert batch.y is not None
         y, weight = float(batch.y[0]), None if batch.weight is None else float(batch.weight[0])
-        predicted = clipped(np.array([part.prediction for part in ticket.parts[:count]]))
         if ticket.labels > 0:
-            made = np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
-            self._judge(predicted, made, y, weight, ticket.delay)
+            self._judge(*self._heard(ticket), y, weight, ticket.delay)
         self.marked(self.above[0])
         self.above[0].tell(ticket.parts[count], error_of(y, ticket.prediction), sample_weight=weight)
+
+    def _heard(self, ticket: Ticket) -> tuple[Array, Array]:
+        """The members' predictions when a ticket was asked, and the values computed from them."""
+        count = len(self.members)
+        predicted = clipped(np.array([part.prediction for part in ticket.parts[:count]]))
+        return predicted, np.asarray(ticket.parts[count + 1].x, dtype=np.float64)
+
+    def learned(self, batch: Batch, whole: Array) -> Array:
+        """Which rows are learned, given those without missing values."""
+        learned: Array = np.array(whole)
+        if batch.y is not None:
+            learned &= np.abs(batch.y) <= self.members[0]._largest
+        if batch.weight is not None:
+            learned &= batch.weight > 0
+        return learned
 
     def replay(self, batch: Batch, out: Outputs) -> int:
         """Learners do not depend on the final mixture, so they process the rows first."""
@@ -193,14 +209,10 @@ class _Experts(ByErrors):
         if out.apart and y is None:  # the weights were earned while labels came
             return self.members[0]._replay_block(batch, out)
         predicted, _, skipped = self.replay_members(batch, [y] * len(self.members))
-        whole = ~np.isnan(predicted).any(axis=1)
+        whole: Array = np.logical_not(np.isnan(predicted).any(axis=1))
         predicted = clipped(np.ascontiguousarray(predicted))
         out.predictions[:] = np.nan
-        learned: Array = np.array(whole)
-        if y is not None:
-            learned &= np.abs(y) <= self.members[0]._largest
-        if batch.weight is not None:
-            learned &= batch.weight > 0
+        learned = self.learned(batch, whole)
         rows = self.sums()["rows"]
         for t in np.flatnonzero(whole):
             made = self._make(predicted[t])

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from driftline import extensions
 from driftline.base import params
+from driftline.base.learner import Learner
 from driftline.base.registry import learner
-from driftline.base.rules import PROBABILITY, is_sequence, number
+from driftline.base.rules import PROBABILITY, choice, is_sequence, number
 from driftline.linear.policies import Divide, Policy, Schedule, schedule_of, values_of
 from driftline.linear.recursion import Recursive
 
+ADAPTIVE = "adaptive"
 FORGET_RATES = PROBABILITY | schedule_of(PROBABILITY, "such numbers")
 
 
@@ -34,7 +37,8 @@ class DFOP(Recursive):
     Args:
         forget_rate: :math:`\mu` in (0, 1). A function of the row's index t = 1, 2, ... or a sequence changes it from row to
             row: w then minimises :math:`\sum_i \prod_{j > i} (1 - \mu_j) (y_i - w \cdot x_i)^2`, Eq. (2), and P has the
-            scale of the first rate: :math:`1/\mu` above is :math:`1/\mu_1`.
+            scale of the first rate: :math:`1/\mu` above is :math:`1/\mu_1`. "adaptive" learns at ten rates from 0.0006 to
+            0.32 at once, and mixes them: :doc:`/drift`.
         prior: :math:`P_0` is prior * I.
 
     References: :cite:`zhao2021`, Algorithm 1, and Eq. (2) for a changing rate.
@@ -45,8 +49,22 @@ class DFOP(Recursive):
     1.0
     """
 
-    forget_rate: float | Schedule = params.checked(default=0.01, rule=FORGET_RATES)
+    forget_rate: float | Schedule | str = params.checked(default=0.01, rule=FORGET_RATES | choice([ADAPTIVE]))
     prior: float = params.real(default=100.0, gt=0)
+
+    _adaptive: ClassVar[type[Learner]]  # set by ensembles/adaptive_dfop.py
+
+    def __new__(cls, *_: Any, **options: Any) -> Any:
+        """A mixture of rates if the rate is adaptive."""
+        if cls is DFOP and options.get("forget_rate") == ADAPTIVE:
+            extensions.load("learners")
+            return cls._adaptive(**options)
+        return super().__new__(cls)
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
+        if values["forget_rate"] == ADAPTIVE:
+            raise ValueError("DFOP: forget_rate='adaptive' needs a new learner, DFOP(forget_rate='adaptive')")
 
     @classmethod
     def for_period(cls, T0: float, **parameters: Any) -> Self:
