@@ -29,6 +29,7 @@ from driftline.serve.unit import Answer
 _log = logging.getLogger("driftline.serve")
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _FILE = "application/octet-stream"
+_LARGE = 2**17  # bytes of a body that takes a few milliseconds to read
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -172,10 +173,13 @@ class Api:
         return _answers(sent, await self.engine.call(lambda: self.engine.model(name).forecast(sent.rows)))
 
     async def _rows(self, kind: str, call: HttpCall) -> Sent:
-        body = await self._body(call)
-        if call.media_type == arrow.TYPE:
-            body = arrow.as_json(body, self.engine.limits.rows)
-        return self.requests.read_rows(kind, body)
+        body, tabular = await self._body(call), call.media_type == arrow.TYPE
+
+        def read() -> Sent:
+            given = arrow.as_json(body, self.engine.limits.rows) if tabular else body
+            return self.requests.read_rows(kind, given)
+
+        return await asyncio.to_thread(read) if len(body) > _LARGE else read()  # other calls go on meanwhile
 
     async def _body(self, call: HttpCall) -> bytes:
         if call.media_type not in ("application/json", arrow.TYPE):  # pages of other origins cannot send these

@@ -16,6 +16,10 @@ _TOGETHER = 1_000  # the most calls that are committed together
 _IDLE = 0.5  # seconds without a call after which the thread does other work
 
 
+class BusyError(Exception):
+    """The call changes a model that another call works on; it has done nothing yet."""
+
+
 class QueuedCall(NamedTuple):
     """A call, and the future that waits for it."""
 
@@ -24,13 +28,13 @@ class QueuedCall(NamedTuple):
     work: Callable[..., Any]
     arguments: tuple[Any, ...]
 
-    def outcome(self) -> Any:
-        """Executes the call; returns its result, or the Problem that it raised."""
+    def outcome(self, work: Callable[[], Any]) -> Any:
+        """Executes the call or a part of it, by ``work``; returns its result, or the Problem that it raised."""
         try:
-            return self.work(*self.arguments)
+            return work()
         except Problem as problem:
             return problem
-        except LostError:
+        except (LostError, BusyError):
             raise
         except Exception:
             _log.exception("a call failed")
@@ -66,11 +70,11 @@ class CallQueue:
         """Accepts no more calls."""
         self._queue.put(None)
 
-    def take(self) -> tuple[list[QueuedCall], bool]:
-        """The waiting calls, or none after half a second without a call; and whether more may follow."""
+    def take(self, *, wait: bool) -> tuple[list[QueuedCall], bool]:
+        """The waiting calls, or none after half a second if it is to wait for one; and whether more may follow."""
         calls: list[QueuedCall] = []
         try:
-            call = self._queue.get(timeout=_IDLE)
+            call = self._queue.get(wait, _IDLE)
             while call is not None:
                 calls.append(call)
                 if len(calls) == _TOGETHER:

@@ -6,7 +6,10 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -14,10 +17,10 @@ from typing import Any
 from driftline.base.learner import Learner
 from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
-from driftline.serve.call_queue import CallQueue, QueuedCall, deliver, refuse
+from driftline.serve.call_queue import BusyError, CallQueue, QueuedCall, deliver, refuse
 from driftline.serve.learners import Config
 from driftline.serve.limits import Limits
-from driftline.serve.models import EarlyLabel, Model, Refused, Told, collect
+from driftline.serve.models import EarlyLabel, Model, Refused, Steps, Told, collect, finished
 from driftline.serve.problems import Problem, StoreError
 from driftline.serve.requests import Row, rows_of
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
@@ -25,10 +28,27 @@ from driftline.serve.unit import Answer, Unit
 from driftline.serve.webhook import Webhook
 
 _log = logging.getLogger("driftline.serve")
-_SLICE = 0.02  # seconds of saving allowed between two groups
+_SLICE = 0.02  # seconds of saving, or of a long call, between two groups
+_TURN = 0.05  # seconds of beginning calls between two groups
+_UNFINISHED = object()
 _LOOK = 0.5  # seconds between checks of which service leads
 _FOLLOWS = "another instance is the leader, or the store cannot be reached"
 _UNSURE = "the connection to the store was lost; the call may or may not have been written: repeat it with its id"
+
+
+@dataclass(slots=True)
+class LongCall:
+    """A call that may let others go ahead.
+
+    Attributes:
+        call: the call.
+        steps: its work, once it has begun.
+        seconds: processor time that it has taken.
+    """
+
+    call: QueuedCall
+    steps: Steps[Any] | None = None
+    seconds: float = 0.0
 
 
 class Engine:
@@ -57,6 +77,9 @@ class Engine:
         self.unreadable: dict[str, str] = {}  # models that this version cannot read, and why
         self._known = False  # whether the models are as the log says
         self._group = Group()
+        self._at_work: Counter[int] = Counter()  # calls that work on a model, by its number
+        self._long: deque[LongCall] = deque()
+        self._late: list[QueuedCall] = []  # changes of models that other calls work on
         try:
             self.leading = self._lead()
         except BaseException:
@@ -176,10 +199,11 @@ class Engine:
         different = 0
         try:
             if entry.kind == "learn":
-                model.learn(rows, list(new), entry.number, entry.at)
+                finished(model.learn(rows, list(new), lambda: entry.number, entry.at))
             else:
                 given = dict(zip(new, map(Answer.of_plain, note["answers"]), strict=True))
-                for index, answer in model.wait(rows, list(new), note.get("gone", []), entry.number)[0]:
+                waited = finished(model.wait(rows, list(new), note.get("gone", []), lambda: entry.number))
+                for index, answer in waited[0]:
                     if answer != given[index]:
                         different += 1
                         model.correct(rows[index].id or "", given[index])
@@ -211,6 +235,25 @@ class Engine:
             return self.models[name]
         except KeyError:
             raise Problem(404, f"there is no model {name!r}") from None
+
+    def _free(self, name: str) -> Model:
+        """The model with this name or alias, for a change; raises BusyError if a call works on it."""
+        model = self.model(name)
+        if self._at_work[model.number]:
+            raise BusyError
+        return model
+
+    @contextmanager
+    def _working_on(self, model: Model) -> Iterator[None]:
+        """Keeps other calls from changing a model, while this call lets them go ahead."""
+        self._at_work[model.number] += 1
+        try:
+            yield
+        finally:
+            self._at_work[model.number] -= 1
+
+    def _next_number(self) -> int:
+        return self.last + 1
 
     def put(self, name: str, config: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
         """Creates a model. Returns whether it is new, and its status."""
@@ -273,7 +316,7 @@ class Engine:
         if aliases := [alias for alias, of in self.aliases.items() if of == name]:
             raise Problem(409, f"{', '.join(aliases)} stands for the model {name}: move or delete the alias first")
         if name not in self.unreadable:
-            model = self.model(name)
+            model = self._free(name)
             self._room()
             self._remove(model)
             return
@@ -287,7 +330,7 @@ class Engine:
     def reset(self, name: str) -> dict[str, Any]:
         """Replaces a model by a new one of the same configuration; returns its status."""
         self._require_lead()
-        model = self.model(name)
+        model = self._free(name)
         fresh = self._new_model(model.name, model.config)
         self._room()
         self._remove(model)
@@ -297,9 +340,11 @@ class Engine:
     def copy(self, name: str, to: str, replace: bool) -> dict[str, Any]:
         """Creates a model with all that another one learned, its scores and its waiting rows; returns its status."""
         self._require_lead()
-        model, known = self.model(name), self.models.get(to)
+        model, known = self._free(name), self.models.get(to)
         if model is known:
             raise Problem(409, f"the model {name} cannot be copied to itself", field="to")
+        if known is not None:
+            self._free(to)
         if known is not None and not replace:
             raise Problem(409, f"the model {to} already exists", field="to")
         made = self._new_model(to, model.config)
@@ -340,11 +385,16 @@ class Engine:
         self._group.deleted.append(model.number)
         self._untidy = True
 
-    def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> list[Answer | Problem]:
+    def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> Steps[list[Answer | Problem]]:
         """Predicts rows; those with an id then wait for their labels. Refused rows have a problem if it is to report."""
-        if any(row.id is not None for row in rows):
+        changes = any(row.id is not None for row in rows)
+        if changes:
             self._require_lead()
-        model = self.model(name)
+        model = self._free(name) if changes else self.model(name)
+        with self._working_on(model):
+            return (yield from self._predict(model, rows, body, report))
+
+    def _predict(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[list[Answer | Problem]]:
         refused: Refused = {} if report else None
         new, answers = model.new_questions(rows, partial(self._remembered, model.number), refused)
         for index, row in enumerate(rows):
@@ -353,9 +403,11 @@ class Engine:
                     answers[index] = model.ask(row, index)
                 except Problem as problem:
                     collect(refused, index, problem)
+                if index < len(rows) - 1:
+                    yield
         if new:
             self._room()
-            found, gone = model.wait(rows, new, None, self.last + 1, refused)
+            found, gone = yield from model.wait(rows, new, None, self._next_number, refused)
             if found:
                 note: dict[str, Any] = {"answers": [answer.plain() for _, answer in found]}
                 note |= {"rows": [index for index, _ in found]} if len(found) < len(rows) else {}
@@ -371,13 +423,17 @@ class Engine:
                 said[row.id] = answer
         return outcomes
 
-    def learn(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> dict[str, Any]:
+    def learn(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> Steps[dict[str, Any]]:
         """Learns rows, all or none; or those that can be learned, with an outcome for each, if it is to report.
 
         Returns how many were new, how many were known already, and how many wait for their rows, if any.
         """
         self._require_lead()
-        model = self.model(name)
+        model = self._free(name)
+        with self._working_on(model):
+            return (yield from self._learn(model, rows, body, report))
+
+    def _learn(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[dict[str, Any]]:
         refused: Refused = {} if report else None
         new, early = model.new_labels(rows, partial(self._remembered, model.number), refused)
         if new or early:
@@ -385,7 +441,7 @@ class Engine:
         tried = new
         if new:
             at, before = time.time(), model.learned
-            told = model.learn(rows, new, self.last + 1, at, refused)
+            told = yield from model.learn(rows, new, self._next_number, at, refused)
             self._alarms += [{"model": model.name, **alarm} for learned, alarm in model.alarms if learned >= before]
             new = [index for index in new if index not in refused] if refused else new
             if new:
@@ -427,7 +483,7 @@ class Engine:
         if labels:
             rows = [Row(id, label.key, None, label.y) for id, label in labels]
             body = json.dumps({"rows": [{"id": row.id, "y": row.y} | ({"key": row.key} if row.key else {}) for row in rows]})
-            outcomes = self.learn(model.name, rows, body.encode(), report=True)["rows"]
+            outcomes = finished(self._learn(model, rows, body.encode(), True))["rows"]
             for row, outcome in zip(rows, outcomes, strict=True):
                 if isinstance(outcome, Problem):
                     _log.warning("the label that came before its row was refused: %s", outcome.detail)
@@ -478,7 +534,7 @@ class Engine:
     @property
     def waiting_calls(self) -> int:
         """The number of calls that wait for the thread."""
-        return self._queue.size
+        return self._queue.size + len(self._late) + len(self._long)
 
     @property
     def log_length(self) -> int:
@@ -494,8 +550,11 @@ class Engine:
         calls: list[QueuedCall] = []
         try:
             going = True
-            while going:
-                calls, going = self._queue.take()
+            while going or self._long or self._late:
+                calls = []
+                if going:
+                    calls, going = self._queue.take(wait=not (self._long or self._late))
+                calls, self._late = [*self._late, *calls], []
                 try:
                     self._turn(calls)
                 except LostError as error:
@@ -505,7 +564,7 @@ class Engine:
                 self._save(seconds=30.0)
         except BaseException:
             _log.critical("the engine failed; the log holds all that was acknowledged", exc_info=True)
-            refuse(calls, Problem(504, _UNSURE))
+            refuse([*calls, *self._drop_long()], Problem(504, _UNSURE))
             raise
         finally:
             self.store.close()
@@ -525,7 +584,7 @@ class Engine:
         try:
             if due and self.leading:  # a service that only answers questions must also notice that it lost the lead
                 self.store.check()
-            if calls:
+            if calls or self._long:
                 self._take(calls)
             if not self.leading:
                 return
@@ -534,17 +593,66 @@ class Engine:
             except FullError as error:  # the calls are done, and this will be retried
                 _log.error("the store cannot be truncated: %s", error)
         except LostError:
-            refuse(calls, Problem(504, _UNSURE))  # calls that were already answered stay answered
+            refuse([*calls, *self._drop_long()], Problem(504, _UNSURE))  # calls that were already answered stay answered
+            self._late = []
             raise
 
     def _take(self, calls: list[QueuedCall]) -> None:
-        """Applies calls, commits them and answers."""
-        done = [(call, call.outcome()) for call in calls]
+        """Applies calls, goes on with a long one, commits what is done and answers."""
+        end, done = time.monotonic() + _TURN, list[tuple[QueuedCall, Any]]()
+        if self._long:
+            self._go_on(self._long.popleft(), done)
+        for call in calls:
+            if time.monotonic() < end:
+                self._go_on(LongCall(call), done)
+            else:
+                self._late.append(call)
         if self._group and self.leading:
             self._commit()
-            if self.full:
-                done = [(call, call.outcome()) for call in calls]  # questions get answers; changes are refused
+            if self.full:  # questions get answers; changes are refused
+                again, done = [call for call, _ in done] + self._drop_long(), []
+                for call in again:
+                    self._go_on(LongCall(call), done)
         deliver(done)
+
+    def _go_on(self, long: LongCall, done: list[tuple[QueuedCall, Any]]) -> None:
+        """Works on a call for some time; adds its outcome to ``done`` if it ends."""
+        try:
+            outcome = long.call.outcome(partial(self._work_on, long))
+        except BusyError:
+            self._late.append(long.call)
+            return
+        if outcome is _UNFINISHED:
+            self._long.append(long)
+        else:
+            done.append((long.call, outcome))
+
+    def _work_on(self, long: LongCall) -> Any:
+        if long.steps is None:
+            found = long.call.work(*long.call.arguments)
+            if not isinstance(found, Generator):
+                return found
+            long.steps = found
+        began, end = time.thread_time(), time.monotonic() + _SLICE
+        try:
+            next(long.steps)
+            while time.monotonic() < end:
+                next(long.steps)
+        except StopIteration as stop:
+            return stop.value
+        long.seconds += time.thread_time() - began
+        if long.seconds > self.limits.work:
+            words = f"the rows take more than {self.limits.work:g} s of processor time, and nothing was changed: send fewer"
+            long.steps.throw(Problem(413, words, field="rows"))
+        return _UNFINISHED
+
+    def _drop_long(self) -> list[QueuedCall]:
+        """Undoes the long calls, and returns them."""
+        dropped, self._long = self._long, deque()
+        for long in dropped:
+            if long.steps is not None:
+                long.steps.close()
+        return [long.call for long in dropped]
 
     def _commit(self) -> None:
         """Writes the group to disk. If the disk is full, recovers memory from the log."""
@@ -584,6 +692,8 @@ class Engine:
         snapshots = []
         for place in self._dirty:
             model, key = self._numbered[place[0]], place[1]
+            if self._at_work[model.number]:  # its state may be that of a call that is undone
+                break
             snapshots.append(Snapshot(*place, model.units[key].place, model.snapshot(key)))
             if time.monotonic() > end:
                 break

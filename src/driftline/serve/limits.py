@@ -15,6 +15,7 @@ class Limits(Checked):
         body: bytes of a request's body.
         file: bytes of a model file.
         rows: rows of a batch.
+        work: seconds of processor time that a call may take to predict or learn its rows.
         features: features of a row, and of a model.
         text: characters of a model's name, an id, a key or the name of a feature.
         models: models of a service.
@@ -33,6 +34,7 @@ class Limits(Checked):
     body: Count = 16 * 2**20
     file: Count = 64 * 2**20
     rows: Count = 10_000
+    work: Positive = 10.0
     features: Count = 2_000
     text: Count = 200
     models: Count = 1_000

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from math import nan
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from driftline._core import Guard
 from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
@@ -25,13 +24,14 @@ from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
 from driftline.serve.requests import BatchTable, Row
 from driftline.serve.scores import LARGEST, Scores
-from driftline.serve.unit import Answer, ScoredLabel, Unit, WaitingRow
+from driftline.serve.unit import Answer, RowByRowError, ScoredLabel, Unit, WaitingRow
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
+_PIECE = 250  # rows of a table that are learned without interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,9 @@ class EarlyLabel(NamedTuple):
     y: float
 
 
+T = TypeVar("T")
+Steps = Generator[None, None, T]  # work that other calls may interrupt at each yield, except for changes of the same model
+Number = Callable[[], int]  # that of the log entry, if the call ended now
 Remembered = Callable[[str], Told | None]
 Refused = dict[int, Problem] | None
 
@@ -219,25 +222,30 @@ class Model:
         return self._asked(self._unit(row.key, {}), row, index)[1]
 
     def wait(
-        self, rows: Sequence[Row], new: list[int], overdue: list[str] | None, entry: int, refused: Refused = None
-    ) -> tuple[list[tuple[int, Answer]], list[str]]:
+        self, rows: Sequence[Row], new: list[int], overdue: list[str] | None, number: Number, refused: Refused = None
+    ) -> Steps[tuple[list[tuple[int, Answer]], list[str]]]:
         """Answers rows, which then wait for their labels: all or none, or those that are not ``refused``.
 
         If too many rows wait, the oldest are dropped: those that ``overdue`` names, in a replay. Returns the answers and the
         ids of the dropped rows. Units that know the entry already, from a snapshot, are skipped.
         """
         made: dict[str, Unit] = {}
-        found, left = [], []
+        asked, left = [], []
         for index in new:
             row = rows[index]
             try:
                 unit = self._unit(row.key, made)
-                if unit.place < entry:
-                    ticket, answer = self._asked(unit, row, index)
-                    waiting = WaitingRow(ticket, row.digest(), answer, unit.past.predict(), (entry, index))
-                    found.append((row.id or "", unit, waiting))
+                if unit.place < number():
+                    asked.append((index, row, unit, *self._asked(unit, row, index)))
             except Problem as problem:
                 collect(refused, index, problem)
+            if index != new[-1]:
+                yield
+        entry = number()
+        found = [
+            (row.id or "", unit, WaitingRow(ticket, row.digest(), answer, unit.past.predict(), (entry, index)))
+            for index, row, unit, ticket, answer in asked
+        ]
         self._join({unit.key: unit for _, unit, _ in found if unit.key in made})
         if overdue is None:
             overdue = list(islice(self.ids, max(len(self.ids) + len(found) - self.limits.waiting, 0)))
@@ -263,15 +271,15 @@ class Model:
         assert waiting is not None
         waiting.answer = answer
 
-    def learn(self, rows: Sequence[Row], new: list[int], entry: int, at: float, refused: Refused = None) -> list[Told]:
+    def learn(
+        self, rows: Sequence[Row], new: list[int], number: Number, at: float, refused: Refused = None
+    ) -> Steps[list[Told]]:
         """Learns rows in order, all or none, or those that are not ``refused``; returns the records of those with ids.
 
         Units that know the entry already, from a snapshot, are skipped.
         """
-        if isinstance(rows, BatchTable) and len(new) == len(rows):
-            learned = self._learn_table(rows, entry, at)
-            if learned is not None:
-                return learned
+        if isinstance(rows, BatchTable) and len(new) == len(rows) and (yield from self._learn_table(rows, number, at)):
+            return []
         made: dict[str, Unit] = {}
         todo = []
         for index in new:
@@ -282,15 +290,17 @@ class Model:
             except Problem as problem:
                 collect(refused, index, problem)
                 continue
-            if unit is not None and unit.place < entry:  # a keyed row that no longer waits was learned before the snapshot
+            # A keyed row that no longer waits was learned before the snapshot.
+            if unit is not None and unit.place < number():
                 todo.append((index, row, unit))
         outcomes: dict[str, list[ScoredLabel]] = {}
         told = []
         with ExitStack() as stack:
-            whole = refused is None and len(todo) > 1  # a single row is all or nothing by itself
-            for unit in {unit.key: unit for _, _, unit in todo}.values() if whole else ():
-                stack.enter_context(Guard("Unit").undo(unit.learner))
             for index, row, unit in todo:
+                if len(todo) > 1:  # a single row is all or nothing by itself
+                    if unit.before is None:
+                        stack.enter_context(unit.undo())
+                    yield
                 waiting = unit.waiting.get(row.id) if row.id is not None else None
                 try:
                     outcome, digest = self._learned(unit, row, index, waiting)
@@ -301,22 +311,30 @@ class Model:
                 if row.id is not None:
                     told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
         self._join({key: unit for key, unit in made.items() if key in outcomes})
-        self._settle(told, outcomes, entry, at)
+        self._settle(told, outcomes, number(), at)
         return told
 
-    def _learn_table(self, block: BatchTable, entry: int, at: float) -> list[Told] | None:
-        """Learns a table at once, bit for bit as row by row; None if it has to be learned row by row."""
+    def _learn_table(self, block: BatchTable, number: Number, at: float) -> Steps[bool]:
+        """Learns a table in pieces, bit for bit as row by row; False, and nothing, if it has to be learned row by row."""
         unit = self.units[""]
-        if unit.place >= entry:
-            return []
+        if unit.place >= number():
+            return True
         if not float(np.abs(block.y).max()) <= LARGEST:
-            return None
-        run = unit.learn_table(block.names, block.X, block.y)
-        if run is None:
-            return None
-        unit.unscored += self.scores.add(unit.number, entry, at, block.y, run, unit.past.run(block.y))
-        self._learned_rows(unit, run.errors, run, entry, at, block.y)
-        return []
+            return False
+        runs = []
+        try:
+            with unit.undo() if len(block) > _PIECE else nullcontext():  # a single piece is all or nothing by itself
+                for start in range(0, len(block), _PIECE):
+                    rows = slice(start, start + _PIECE)
+                    runs.append((block.y[rows], unit.learn_table(block.names, block.X[rows], block.y[rows])))
+                    yield
+        except RowByRowError:
+            return False
+        entry = number()
+        for y, run in runs:
+            unit.unscored += self.scores.add(unit.number, entry, at, y, run, unit.past.run(y))
+            self._learned_rows(unit, run.errors, run, entry, at, y)
+        return True
 
     def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
         """Records what was learned: ids that no longer wait, scores, alarms."""
@@ -401,14 +419,14 @@ class Model:
     def summary(self, key: str | None = None) -> dict[str, Any]:
         """The status without the latest hours, for the list of models."""
         units = list(self.units.values()) if key is None else [self._known(key)]
-        memory = _memory(units[0].learner) if len(units) == 1 else None
+        memory = _memory(units[0].shown) if len(units) == 1 else None
         alarmed = max((u for u in units if u.last_alarm is not None), key=lambda u: u.last_alarm_at or 0.0, default=None)
         config = {part: value for part, value in self.config.items() if part != UNTRAINED}
         found = {
             "name": self.name, **config, "since": self.since, **self._counts(units),
             **self.scores.of(np.array([unit.number for unit in units], dtype=np.int64)),
             "last_alarm": None if alarmed is None else {"row": alarmed.last_alarm, "at": alarmed.last_alarm_at},
-            "memory": memory, "weights": _weights(units[0].learner) if len(units) == 1 else None,
+            "memory": memory, "weights": _weights(units[0].shown) if len(units) == 1 else None,
         }  # fmt: skip
         if key is not None:
             return found
@@ -442,7 +460,17 @@ class Model:
         """The model file of the learner."""
         if self.config["keyed"] and key is None:
             raise Problem(422, f"the model {self.name} is keyed: say which key, as in export?key=…", field="key")
-        return self._known(key or "").learner.to_bytes()
+        return self._known(key or "").shown.to_bytes()
+
+
+def finished(steps: Steps[T]) -> T:
+    """The result of work that nothing interrupts."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: T = end.value
+            return found
 
 
 def collect(refused: Refused, index: int, problem: Problem) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftline._core import Guard
 from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
@@ -97,6 +99,10 @@ class ScoredLabel:
     y: float
 
 
+class RowByRowError(Exception):
+    """Rows of a table have to be learned one by one."""
+
+
 class Unit(Stateful):
     """A learner, its waiting rows, and its alarm. A plain model has one unit, a keyed one has one for each key.
 
@@ -106,11 +112,12 @@ class Unit(Stateful):
         rows, unscored: the labels that it learned, and those of them that could not be scored.
         past: the labels so far, as baselines.
         last_alarm: the number of the label at which the alarm went off, from 1.
+        before: the learner's state before the call that is being executed, if that may be interrupted or undone.
     """
 
     __slots__ = (
-        "alarm", "alarms", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past", "place", "rows",
-        "spread", "unscored", "waiting",
+        "_shown", "alarm", "alarms", "before", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past",
+        "place", "rows", "spread", "unscored", "waiting",
     )  # fmt: skip
 
     def __init__(self, key: str, learner: Learner | Forecaster, spread: Spread) -> None:
@@ -120,6 +127,28 @@ class Unit(Stateful):
         self.last_alarm: int | None = None
         self.last_alarm_at: float | None = None
         self.dropped = self.place = self.number = self.alarms = self.rows = self.unscored = 0
+        self.before: dict[str, Any] | None = None
+        self._shown: Learner | Forecaster | None = None
+
+    @contextmanager
+    def undo(self) -> Iterator[None]:
+        """Restores the learner if the block raises an error. Until it ends, :attr:`shown` is as before."""
+        with Guard("Unit").undo(self.learner) as undo:
+            self.before = undo.before
+            try:
+                yield
+            finally:
+                self.before = self._shown = None
+
+    @property
+    def shown(self) -> Learner | Forecaster:
+        """The learner for questions: it knows only calls that are complete."""
+        if self.before is None:
+            return self.learner
+        if self._shown is None:
+            self._shown = self.learner.clone()
+            self._shown.__setstate__(self.before)
+        return self._shown
 
     def watch(self, errors: Any, at: float) -> list[int]:
         """Passes the errors of labels to the alarm, and counts them; returns the numbers of those that raised it, from 1."""
@@ -144,9 +173,10 @@ class Unit(Stateful):
 
     def ask(self, x: Json) -> tuple[Any, Answer]:
         """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
-        if isinstance(self.learner, Forecaster):
+        learner = self.learner if self.before is None else self.shown
+        if isinstance(learner, Forecaster):
             return x, self.forecast([x])[0]
-        ticket = self.learner.ask(as_raw(x, self.learner))
+        ticket = learner.ask(as_raw(x, learner))
         return ticket, self._answer(ticket)
 
     def learn(self, x: Json, y: float) -> Answer:
@@ -164,10 +194,11 @@ class Unit(Stateful):
 
     def forecast(self, rows: list[Json]) -> list[Answer]:
         """The answers for the next rows of a forecaster."""
-        assert isinstance(self.learner, Forecaster)
-        if not self.learner.n_seen_:
-            return [self._answer(self.learner.learner.ask(self.raw(x))) for x in rows]
-        return _answers(self.learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
+        learner = self.shown
+        assert isinstance(learner, Forecaster)
+        if not learner.n_seen_:
+            return [self._answer(learner.learner.ask(self.raw(x))) for x in rows]
+        return _answers(learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
@@ -176,26 +207,26 @@ class Unit(Stateful):
         else:
             self.learner.tell(copy.copy(ticket), y)  # the original stays valid if the caller undoes this
 
-    def learn_table(self, names: list[str] | None, X: Array, y: Array) -> Run | None:
-        """Learns rows at once, all or none; returns None if they have to be learned one by one.
+    def learn_table(self, names: list[str] | None, X: Array, y: Array) -> Run:
+        """Learns rows at once, all or none. Raises RowByRowError, and changes nothing, if they must be learned one by one.
 
         That is the case before the first row, if names are new or missing, and if the learner refuses a row, to find it.
         The bits are those of single rows, as long as the matrix is small enough for the learner to go row by row itself.
         """
         learner = self.learner
         if isinstance(learner, Forecaster) or learner._core is None or learner.missing != "raise":
-            return None
+            raise RowByRowError
         known, width = learner._names, X.shape[1]
         if width != learner.n_features_in_ or width > _ROW_BY_ROW:
-            return None
+            raise RowByRowError
         if (known is None) != (names is None) or (known and names and {*known} != {*names}):
-            return None
+            raise RowByRowError
         if known is not None and names is not None and known != names:
             X = X[:, [names.index(str(name)) for name in known]]
         try:
             return learner.run(RowBlock(np.ascontiguousarray(X), names=known, where="learn"), y, level=self.spread.level)
         except (ValueError, FloatingPointError):
-            return None
+            raise RowByRowError from None
 
     def too_wide(self, x: Json, most: int) -> bool:
         """Whether learning a row would give the learner more than ``most`` features; a time counts as one."""
