@@ -254,3 +254,25 @@ def test_the_warning_of_a_short_memory_appears_once_for_the_whole_fleet():
         fleet.learn_many(keys[:20], X[:20], y[:20])
     fleet.learn_many(keys[20:40], X[20:40], y[20:40])
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize("alarms", [False, True])
+def test_rows_one_by_one_change_no_copy_of_the_fleet_and_learn_as_tables_do(alarms):
+    """Models learn in place as long as no state or copy of the fleet holds them."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    X[rng.random((60, 3)) < 0.1] = np.nan
+    fleet, tables = (dl.Fleet(dl.RLS(missing="mean"), alarms=alarms) for _ in range(2))
+    for row in range(20):
+        fleet.learn_one(row % 3, X[row], y[row])
+    held = [copy.copy(fleet), fleet[1], *fleet.split(2)]
+    before = [each.to_bytes() for each in held]
+    for row in range(20, 60):
+        fleet.learn_one(row % 3, X[row], y[row])
+        if row % 9 == 0:
+            with pytest.raises(ValueError, match="expected 3"):
+                fleet.learn_one(row % 3, np.ones(4), 1.0)
+    assert [each.to_bytes() for each in held] == before
+    for row in range(60):
+        tables.learn_many([row % 3], X[row : row + 1], y[row : row + 1])
+    assert fleet.to_bytes() == tables.to_bytes()

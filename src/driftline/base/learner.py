@@ -633,6 +633,14 @@ class Learner(Model, Saved):
             state["columns"] = self._columns.state()
         return state
 
+    def __copy__(self) -> Self:
+        copied, state = type(self).__new__(type(self)), self.__getstate__()
+        state.pop("columns", None)
+        copied.__setstate__(state)
+        if self._columns is not None:  # which need no check, unlike those of a state
+            copied._columns = self._columns.copy()
+        return copied
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restores an exported state; raises ValueError if it is invalid."""
         if state["params"] is not getattr(self, "_given", None):

@@ -28,13 +28,14 @@ from driftline.tables.categories import Categories
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
+_FIRST = np.zeros(1, dtype=np.int64)
 ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class KeyedModel:
-    """A model with its alarm and counts. Entries are immutable: a call that learns creates new ones.
+    """A model with its alarm and counts. Entries that a state holds are immutable: a call that learns creates new ones.
 
     Attributes:
         model: the model of one key.
@@ -65,6 +66,7 @@ class Separate:
     def __init__(self, learner: Learner, options: Options, start: Learner | None = None) -> None:
         self.learner, self._options, self._start = learner, options, start
         self.entries: dict[int, KeyedModel] = {}
+        self._unshared: set[int] = set()  # the slots of models that no state holds, which may learn as they are
         self._warned: frozenset[str] = frozenset()  # once for the whole fleet
 
     @property
@@ -162,7 +164,8 @@ class Separate:
         found = []
         for slot, mine in groups(rows.slots):
             with of_key(rows.where, partial(rows.key, slot), one=rows.one):
-                entry = self._copy(slot)
+                alone = rows.one and finish is as_it_is  # then only the model can refuse the row
+                entry = self._copy(slot, shared=not alone)
                 if part is None:
                     answer = self._learned_one(entry, rows)
                 else:
@@ -172,6 +175,7 @@ class Separate:
             self._warned |= entry.model._warned
         answer = finish(_joined(len(rows.slots), found))
         self.entries.update(fresh)
+        self._unshared |= fresh.keys()
         accept(len(rows.slots))
         return answer
 
@@ -219,6 +223,7 @@ class Separate:
     def put(self, slot: int, model: Learner, where: str) -> None:
         """Replaces the model in a slot, with its alarm."""
         self.entries[slot] = self._new(copy.copy(model))
+        self._unshared.add(slot)
 
     # What was learned.
 
@@ -229,10 +234,12 @@ class Separate:
     def _new(self, model: Learner) -> KeyedModel:
         return KeyedModel(model, Alarm() if self._options.alarms else None)
 
-    def _copy(self, slot: int) -> KeyedModel:
+    def _copy(self, slot: int, shared: bool = True) -> KeyedModel:
+        """An entry to change; its model is a copy if it is in use elsewhere, or ``shared``."""
         entry = self._entry(slot)
         if slot in self.entries:
-            entry = replace(entry, model=copy.copy(entry.model), alarm=copy.copy(entry.alarm))
+            model = copy.copy(entry.model) if shared or slot not in self._unshared else entry.model
+            entry = replace(entry, model=model, alarm=copy.copy(entry.alarm))
         entry.model._warned = self._warned
         return entry
 
@@ -268,13 +275,15 @@ class Separate:
         if close:
             left = {slot - int(np.searchsorted(slots, slot)): entry for slot, entry in left.items()}
         self.entries = left
+        self._unshared.clear()
 
     # State.
 
     def state(self) -> tuple[None, Mapping[str, Any] | None]:
-        """The entries in the order of the slots. Entries are immutable, so copies can share them."""
+        """The entries in the order of the slots, which copies can share: from now on, their models are copied to learn."""
         slots = sorted(self.entries)
         listed = [self.entries[slot] for slot in slots]
+        self._unshared.clear()
         return None, {"slots": np.array(slots, dtype=np.int64), "entries": listed} if slots else None
 
     def fill(self, names: list[Name] | None, arrays: Mapping[str, Any] | None) -> int:
@@ -289,6 +298,7 @@ class Separate:
         if any((entry.alarm is not None) != self._options.alarms for entry in arrays["entries"]):
             raise ValueError("the state's alarms are not those that the fleet keeps")
         self.entries = dict(zip(slots, arrays["entries"], strict=True))
+        self._unshared.clear()
         return max(slots, default=-1) + 1
 
 
@@ -310,6 +320,9 @@ def predicted(model: Learner, X: Any, spread: Spread) -> Answer:
 
 def groups(slots: Array) -> Iterator[tuple[int, Array]]:
     """Each slot with its rows, in order."""
+    if len(slots) == 1:
+        yield int(slots[0]), _FIRST
+        return
     order = np.argsort(slots, kind="stable")
     ends = np.flatnonzero(np.diff(slots[order])) + 1
     for mine in np.split(order, ends):
