@@ -246,7 +246,7 @@ def injected(stream: Stream, inject: Mechanism, seed: int) -> tuple[Stream, Trut
 def judge(stream: Stream, truth: Truth, model: Any) -> tuple[str, dl.Event | None]:
     """right, wrong, unknown or missed; and the first event since the change."""
     run = model.run(stream.X, stream.y)
-    later = [event for event in run.events if event.found >= truth.row and event.row >= truth.row - stream.day]
+    later = [event for event in run.events if event.row >= truth.row - stream.day and event.found >= truth.row - 8]
     if not later:
         return "missed", None
     first = later[0]

@@ -228,12 +228,12 @@ class Watch {
         }
     }
 
-    // What happens often is usual: more evidence is needed after recent events.
+    // What happens often is usual, and at first little is known of what does: both need more evidence.
     double often(Index column) const {
         double recent = 0;
         for (auto event = events_.rbegin(); event != events_.rend() && event->found > count_ - 4096; ++event)
             recent += event->column == column && (column != of_label || event->kind != label_stuck);
-        return 1 + 0.5 * recent;
+        return (1 + 0.5 * recent) * (1 + 1024 / static_cast<double>(count_));
     }
 
     // What labels do from `from` to `to` is the effect of an input, or of a label's change that is known already.
@@ -301,6 +301,28 @@ class Watch {
                   kind == input_range ? std::nan("") : mean_of(rows.inputs[suspect.column], stop - patience, stop));
     }
 
+    // Whether an input changed at a change of the labels, whatever the screens saw of it; then it is the cause.
+    bool judge_inputs_at(const Rows& rows, Index onset, Index stop) {
+        Finding best;
+        for (Index j = 0; j < width_; ++j) {
+            const Channel& own = channel(j + 2);
+            if (own.discrete() || own.intermittent() || onset < 2 * fewest_before)
+                continue;
+            const Finding found = judge_input(rows, j, 0, std::max<Index>(onset - 8, 0), stop, {onset}, false);
+            if ((found.kind == input_moved || found.kind == input_units) && found.confidence > sure && found.gain > best.gain &&
+                std::abs(found.onset - onset) <= 8)
+                best = found;
+        }
+        if (!(best.gain > least_gain * often(best.column)))
+            return false;
+        const Index row = best.onset + start_;
+        emit({row, std::max(labels_found_, row), best.kind, best.column, best.before, best.after, best.confidence});
+        Channel& own = channel(best.column + 2);
+        own.changed = static_cast<double>(row);
+        own.pause(static_cast<double>(count_ + patience), mean_of(rows.inputs[best.column], stop - patience, stop));
+        return true;
+    }
+
     void judge_own(const Rows& rows, Index stop) {
         const Index raised = alarm_row_ - start_;
         std::vector<Index> given;
@@ -335,6 +357,10 @@ class Watch {
         const bool clear = found.kind != kinds && found.gain > least * often(of_label);
         if (!clear && alarm_row_ < 0)
             return;
+        if (judge_inputs_at(rows, found.onset, stop)) {
+            settle(row);
+            return;
+        }
         Event event{row, labels_found_, found.kind, found.column, found.before, found.after, found.confidence};
         if (!clear || found.confidence < sure) {
             if (alarm_row_ < 0)
