@@ -41,8 +41,7 @@ void add(Watch& self, Vector labels, Vector predictions, const Table2& X, const 
         throw nb::type_error("X must be float64 or float32");
 }
 
-// Columns of a table in Fortran's order.
-nb::object explain(Vector labels, Vector errors, const Table2& X, Index from, Index to) {
+nb::object explain(Vector labels, Vector errors, const Table2& X, Index from, Index to, const std::vector<bool>& coded) {
     const auto count = static_cast<Index>(labels.shape(0)), width = static_cast<Index>(X.shape(1));
     require(static_cast<Index>(errors.shape(0)) == count && static_cast<Index>(X.shape(0)) == count);
     require(from >= 0 && from <= to && to <= count && X.dtype() == nb::dtype<double>());
@@ -54,11 +53,7 @@ nb::object explain(Vector labels, Vector errors, const Table2& X, Index from, In
         for (Index i = 0; i < count; ++i)
             values[static_cast<std::size_t>(j * count + i)] = read(i, j);
     }
-    std::vector<Event> out;
-    for (const auto& found : Watch::explain({labels.data(), errors.data(), inputs.data(), count, width}, from, to))
-        out.push_back({found.onset, static_cast<Index>(found.gain * 1000), found.kind, found.column, found.before,
-                       found.after, found.confidence});
-    return table_of(out);
+    return table_of(Watch::explain({labels.data(), errors.data(), inputs.data(), count, width}, from, to, coded));
 }
 
 } // namespace
@@ -71,7 +66,7 @@ void bind_events(nb::module_& m) {
         .def(
             "events", [](const Watch& self) { return table_of(self.events()); }, "The events, one a row.")
         .def_prop_ro("rows", &Watch::rows);
-    m.def("explain", &explain, arg("labels"), arg("errors"), arg("X"), arg("start"), arg("stop"),
+    m.def("explain", &explain, arg("labels"), arg("errors"), arg("X"), arg("start"), arg("stop"), arg("coded"),
           "What distinguishes some rows from those before, one finding a row.");
 }
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import driftline as dl
+from driftline.base.events import KINDS
 
 CHANGE, ROWS, NAMES = 2000, 2400, ["wind", "sun", "rain"]
 SEEDS = range(4)
@@ -251,3 +252,43 @@ def test_bad_arguments_are_refused():
     with pytest.raises(ValueError, match=r"^Watch.update_many: X has 1 rows, y has 2"):
         watch.update_many([1, 2], [1, 2], [[1.0]])
     assert watch.events == []
+
+
+def explained(X, y, start, stop):
+    return dl.RLS(forgetting=0.999, missing="mean").run(X, y).explain(start, stop)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_period_is_explained(seed):
+    rng, X, y = stream(seed)
+    period = (np.arange(ROWS) >= 1600) & (np.arange(ROWS) < 1700)
+    found = explained(X, y * np.where(period, 0.6, 1), 1600, 1700)
+    assert [(event.kind, event.column, event.row) for event in found] == [("label_scale", None, 1600)]
+    assert found[0].after / found[0].before == pytest.approx(0.6, rel=0.1)
+    moved, missing = X.copy(), X.copy()
+    moved[period, 1] += 8
+    missing[period & (rng.random(ROWS) < 0.6), 0] = np.nan
+    assert [(event.kind, event.column) for event in explained(moved, y, 1600, 1700)] == [("input_moved", 1)]
+    assert [(event.kind, event.column) for event in explained(missing, y, 1600, 1700)] == [("input_missing", 0)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_quiet_period_is_unknown(seed):
+    _, X, y = stream(seed)
+    found = explained(X, y, 1500, 1600)
+    assert [event.kind for event in found] == ["unknown"]
+
+
+def test_periods_without_rows_before_are_refused():
+    _, X, y = stream(0)
+    with pytest.raises(ValueError, match=r"^Run.explain: start must be at least 128"):
+        explained(X, y, 100, 200)
+    with pytest.raises(ValueError, match=r"^Run.explain: start and stop must be in order, from 0 to 2,400"):
+        explained(X, y, 300, 2401)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_sentence(kind):
+    event = dl.Event(7, 9, kind, None if kind.startswith("label") else "wind", 2.0, 3.0, 0.9)
+    assert str(event).startswith("row 7: ")
+    assert "{" not in str(event)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,25 @@ KINDS = (
     "input_units", "input_missing", "category_new", "effect_changed", "noise", "outliers", "season_shifted", "clock_jump",
     "unknown",
 )  # fmt: skip
+SENTENCES = {
+    "label_level": "{who} is {after} on average, instead of {before}",
+    "label_scale": "{who} is {after} on average, instead of {before}",
+    "label_spread": "{who} varies by {after}, and by {before} before",
+    "label_stuck": "{who} is stuck at {after}",
+    "label_late": "{who} comes {after} rows later: each row has the value of an earlier one",
+    "input_range": "{who} is {after}, outside its range, which ended at {before}",
+    "input_stuck": "{who} is stuck at {after}",
+    "input_moved": "{who} is {after} on average, instead of {before}",
+    "input_units": "{who} is {after} on average, instead of {before}: other units",
+    "category_new": "{who} has a new value",
+    "effect_changed": "the effect of {who} on {target} changed: {after} for each unit, and {before} before",
+    "noise": "{who} is noisier: what cannot be predicted grew from {before} to {after}",
+    "clock_jump": "the times of the rows jump by {after}, usually by {before}",
+    "unknown": "errors are {after}, and were {before} before; no cause stands out",
+}
 WIDEST = 128  # inputs; wider rows are watched without them
 PIECE = 8192  # rows of a frame that are converted at once
+BEFORE, FEWEST_BEFORE = 2048, 128  # rows with which a period is compared
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,28 @@ class Event:
     before: float
     after: float
     confidence: float
+
+    def __str__(self) -> str:
+        return f"row {self.row:,}: {self.sentence()}"
+
+    def sentence(self, target: str = "the label", number: Callable[[float], str] = "{:.4g}".format) -> str:
+        """What changed, in words.
+
+        Args:
+            target: the name of the label.
+            number: writes a number.
+        """
+        before, after = number(self.before), number(self.after)
+        who = target if self.column is None else str(self.column)
+        if self.kind in ("label_scale", "input_units") and self.before:
+            return f"{who} is {number(self.after / self.before)} times what it was: on average {after}, instead of {before}"
+        if self.kind == "season_shifted":
+            return f"{who} keeps its rhythm, but is {after} rows off"
+        if self.kind == "outliers":
+            return f"{after} outliers of {who}" if self.after > 1 else f"an outlier of {who}"
+        if self.kind == "input_missing":
+            return f"{who} is missing in {self.after:.0%} of the rows, and was in {self.before:.0%}"
+        return SENTENCES[self.kind].format(who=who, target=target, before=before, after=after)
 
 
 class Watch:
@@ -97,33 +136,13 @@ class Watch:
         block = as_block(X, where)
         if len(block) != len(labels):
             raise ValueError(f"{where}: X has {len(block)} rows, y has {len(labels)}")
-        if block.kind == MAPPINGS or block.columns > WIDEST:
-            self._core.add(labels, predicted, np.empty((len(labels), 0)), [])
-            return
         if self._names is None:
             self._names = block.names
-        if block.kind == NUMBERS and block.values.dtype in (np.float64, np.float32):
-            self._core.add(labels, predicted, block.values, [])
-            return
-        for start in range(0, len(labels), PIECE):
-            rows = slice(start, min(start + PIECE, len(labels)))
-            table, coded = self._numbers(block, rows, where)
+        step = len(labels) if _is_plain(block) else PIECE
+        for start in range(0, len(labels), step):
+            rows = slice(start, min(start + step, len(labels)))
+            table, coded = as_watched(block, rows, where, self._codes)
             self._core.add(labels[rows], predicted[rows], table, coded)
-
-    def _numbers(self, block: RowBlock, rows: slice, where: str) -> tuple[Array, list[bool]]:
-        """Rows as numbers, and which columns are codes of texts. Times are not watched."""
-        columns, coded = [], []
-        for name, given in block.given(rows.start, rows.stop, where).items():
-            values = np.zeros(rows.stop - rows.start)
-            if given.kind == kinds.TEXT:
-                codes = self._codes.setdefault(name, {})
-                numbers = [codes.setdefault(text, len(codes)) for text in given.values.values]
-                values = np.append(np.array(numbers, dtype=np.float64), np.nan)[given.values.codes]
-            elif given.kind in (kinds.NUMBER, kinds.TRUTH):
-                values = np.asarray(given.values, dtype=np.float64)
-            columns.append(values)
-            coded.append(given.kind == kinds.TEXT)
-        return np.column_stack(columns), coded
 
     @property
     def events(self) -> list[Event]:
@@ -135,6 +154,53 @@ class Watch:
 
     def __repr__(self) -> str:
         return f"Watch(false_every={self.false_every:g})"
+
+
+def _is_plain(block: RowBlock) -> bool:
+    return block.kind == NUMBERS and block.values.dtype in (np.float64, np.float32)
+
+
+def as_watched(block: RowBlock, rows: slice, where: str, codes: dict[Name, dict[str, int]]) -> tuple[Array, list[bool]]:
+    """Rows as numbers, and which columns are codes of texts; no columns if there are too many. Times are not watched."""
+    if block.kind == MAPPINGS or block.columns > WIDEST:
+        return np.empty((rows.stop - rows.start, 0)), []
+    if _is_plain(block):
+        return block.values[rows], []
+    columns, coded = [], []
+    for name, given in block.given(rows.start, rows.stop, where).items():
+        values = np.zeros(rows.stop - rows.start)
+        if given.kind == kinds.TEXT:
+            known = codes.setdefault(name, {})
+            numbers = [known.setdefault(text, len(known)) for text in given.values.values]
+            values = np.append(np.array(numbers, dtype=np.float64), np.nan)[given.values.codes]
+        elif given.kind in (kinds.NUMBER, kinds.TRUTH):
+            values = np.asarray(given.values, dtype=np.float64)
+        columns.append(values)
+        coded.append(given.kind == kinds.TEXT)
+    return np.column_stack(columns), coded
+
+
+def explain(y: Array, errors: Array, X: Any, start: int, stop: int, where: str) -> list[Event]:
+    """What distinguishes rows ``start`` to before ``stop`` from the 2,048 rows before: :meth:`driftline.Run.explain`."""
+    if not 0 <= start < stop <= len(y):
+        raise ValueError(f"{where}: start and stop must be in order, from 0 to {len(y):,}, got {start:,} and {stop:,}")
+    if start < FEWEST_BEFORE:
+        raise ValueError(f"{where}: start must be at least {FEWEST_BEFORE}, to compare with the rows before, got {start:,}")
+    rows = slice(max(0, start - BEFORE), stop)
+    table, coded, names = np.empty((stop - rows.start, 0)), [], None
+    if X is not None:
+        block = as_block(X, where)
+        table, coded = as_watched(block, rows, where, {})
+        names = block.names
+    found = _core.explain(
+        np.ascontiguousarray(y[rows], dtype=np.float64),
+        np.ascontiguousarray(errors[rows], dtype=np.float64),
+        np.asarray(table, dtype=np.float64),
+        start - rows.start,
+        stop - rows.start,
+        coded,
+    )
+    return [replace(event, row=event.row + rows.start, found=start) for event in as_events(np.asarray(found), names)]
 
 
 def as_events(table: Array, names: Sequence[Name] | None) -> list[Event]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from driftline import extensions
+from driftline.base import events
 from driftline.base.alarm import Alarm
 from driftline.base.events import Event, Watch
 from driftline.base.levels import quantile_names
@@ -105,13 +106,23 @@ class Run:
         They are found on first use in the arrays given to ``run``, to which the run keeps a reference: do not change these
         before.
         """
-        if self.errors.ndim > 1 or self.predictions.dtype.kind != "f":
-            raise ValueError("Run.events: the run must predict one number a row")
         watch = Watch()
-        with np.errstate(over="ignore", invalid="ignore"):
-            labels = self.predictions + self.errors if self.labels is None else self.labels
-            watch.update_many(labels, self.predictions, self.inputs)
+        watch.update_many(self._targets("Run.events"), self.predictions, self.inputs)
         return watch.events
+
+    def explain(self, start: int, stop: int) -> list[Event]:
+        """What distinguishes rows ``start`` to before ``stop`` from the rows before, up to 2,048: see :doc:`/events`.
+
+        Each input that changed is an event. If none did, the only event is what happened to the labels; "unknown" if nothing
+        stands out.
+        """
+        return events.explain(self._targets("Run.explain"), self.errors, self.inputs, start, stop, "Run.explain")
+
+    def _targets(self, where: str) -> Array:
+        if self.errors.ndim > 1 or self.predictions.dtype.kind != "f":
+            raise ValueError(f"{where}: the run must predict one number a row")
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.predictions + self.errors if self.labels is None else self.labels
 
     def to_frame(self, like: Any = None) -> Any:
         """The rows as a pandas, polars or Arrow frame.

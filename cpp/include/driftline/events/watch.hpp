@@ -74,16 +74,29 @@ class Watch {
         return now.events_;
     }
 
-    // What distinguishes the rows from `from` to before `to` from those before: at most one finding for each input, and
-    // one for the labels.
-    static std::vector<Finding> explain(const Rows& rows, Index from, Index to) {
-        std::vector<Finding> found;
+    // What distinguishes the rows from `from` to before `to` from those before: what the screens see at once, inputs that
+    // moved, and otherwise what labels do.
+    static std::vector<Event> explain(const Rows& rows, Index from, Index to, const std::vector<bool>& coded) {
+        std::vector<Event> found;
         for (Index j = 0; j < rows.width; ++j)
-            if (Finding one = judge_input(rows, j, 0, from, to, {from}, true);
-                (one.kind == input_moved || one.kind == input_units) && one.gain > least_gain && one.confidence > sure)
-                found.push_back(one);
-        found.push_back(judge_labels(rows, 0, from, to, {from}, true));
-        return found;
+            explain_input(rows, j, from, to, j < std::ssize(coded) && coded[static_cast<std::size_t>(j)], found);
+        Channel labels;
+        screen(labels, rows.labels, from, to, false, [&](const Sight& sight, Index first) {
+            if (sight.stuck)
+                found.push_back({first + sight.at, from, label_stuck, of_label, sight.before, sight.after, 0.99});
+        });
+        Index onset = 0;
+        const double rare = -std::log((labels.ties + 2) / (labels.seen + 2));
+        if (from > most_late && !labels.discrete())
+            if (const Index late = lateness(rows.labels, std::min(to - from, to - 4 * most_late), to, rare, onset); late > 0)
+                found.push_back({onset, from, label_late, of_label, 0, static_cast<double>(late), 0.99});
+        if (!found.empty())
+            return found;
+        const Finding own = judge_labels(rows, 0, from, to, {from}, true);
+        if (own.kind != kinds && own.gain > alarm_gain && own.confidence > sure)
+            return {{from, from, own.kind, own.column, own.before, own.after, own.confidence}};
+        return {{from, from, unknown, of_label, root_mean_square(rows.errors, 0, from),
+                 root_mean_square(rows.errors, from, to), 1 - own.confidence}};
     }
 
   private:
@@ -103,6 +116,38 @@ class Watch {
     Index explained_from_ = -1, explained_until_ = -1; // an input's change explains what labels do in these rows
     double late_until_ = 0;                            // no look for late labels before that row
     Index changed_ = 0;                                // the last change of the labels
+
+    // Looks at the rows before `from` and at those until `to`, of which see(sight, row) is told.
+    template <class See>
+    static void screen(Channel& channel, const double* of, Index from, Index to, bool is_input, See&& see) {
+        for (Index first = from % block; first + block <= to; first += block) {
+            const Sight sight = channel.look(of + first, first, is_input);
+            if (first >= from)
+                see(sight, first);
+        }
+    }
+
+    static void explain_input(const Rows& rows, Index j, Index from, Index to, bool coded, std::vector<Event>& found) {
+        Channel own;
+        own.coded = coded;
+        const std::size_t before = found.size();
+        Sight range;
+        Index range_row = -1;
+        screen(own, rows.inputs[j], from, to, true, [&](const Sight& sight, Index first) {
+            if (sight.range && range_row < 0)
+                range = sight, range_row = first + sight.at;
+            const int kind = sight.stuck ? input_stuck : sight.missing ? input_missing : sight.fresh ? category_new : kinds;
+            if (kind != kinds && found.size() == before)
+                found.push_back({first + sight.at, from, kind, j, sight.before, sight.after, 0.99});
+        });
+        if (found.size() > before)
+            return;
+        const Finding one = own.discrete() ? Finding{} : judge_input(rows, j, 0, from, to, {from}, true);
+        if ((one.kind == input_moved || one.kind == input_units) && one.gain > least_gain && one.confidence > sure)
+            found.push_back({from, from, one.kind, j, one.before, one.after, one.confidence});
+        else if (range_row >= 0)
+            found.push_back({range_row, from, input_range, j, range.before, range.after, 0.95});
+    }
 
     double* column(Index j) { return tail_.data() + j * tail_size; }
     Channel& channel(Index j) { return channels_[static_cast<std::size_t>(j)]; }
