@@ -148,7 +148,7 @@ endef
 	$(call environment,.venv-rivals,-r benchmarks/requirements-rivals.txt driftline)
 
 .venv-spark/ready: build/wheel/ready
-	$(call environment,.venv-spark,"driftline[spark]" hypothesis pytest)
+	$(call environment,.venv-spark,"driftline[spark]" "pyspark[connect]" hypothesis pytest)
 
 # CapyMOA needs Java 17 or later, which pip does not install.
 .venv-capymoa/ready: build/wheel/ready benchmarks/requirements-capymoa.txt

@@ -14,6 +14,7 @@ from driftline.linear.ridge import Ridge
 from driftline.linear.rls import RLS
 from driftline.moments import Moments
 from driftline.spark.rows import columns_of
+from driftline.spark.workers import require_workers
 from driftline.storage.model_file import from_bytes
 
 
@@ -33,6 +34,7 @@ def fit(df: DataFrame, learner: Learner, *, order: str, features: Sequence[str],
     columns = columns_of("spark.fit", None, order, features, label)
     columns.require(df, learner, only_numbers=True)
     empty, ridge = _moments_for(learner)
+    require_workers(columns.where, df.sparkSession)
     used = df.select(*dict.fromkeys((order, *columns.features, label))).orderBy(order)
     schema = StructType([StructField("first", df.schema[order].dataType), StructField("moments", BinaryType())])
     learner, forgetting, intercept = learner.clone(), empty.forgetting, empty.intercept

@@ -31,6 +31,7 @@ from driftline.spark.bucket import PARTS, Bucket, FollowCall, divided, merged
 from driftline.spark.packing import BUCKET, HASH, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
 from driftline.spark.rows import Columns, columns_of, output_schema
 from driftline.spark.settings import require_same, settings_of
+from driftline.spark.workers import require_workers
 
 _STORE = "spark.sql.streaming.stateStore.providerClass"
 _ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -101,6 +102,7 @@ def follow(
     call = FollowCall(learner.clone(), columns, buckets, settings, **options)
     _require_ids(call, stream)
     schema = output_schema(stream, columns, learner, spread, alarms)
+    require_workers(columns.where, stream.sparkSession)
     stream.sparkSession.conf.set(_STORE, _ROCKS)
     hashed = F.hash(F.col(key))
     rows = stream.withColumn(HASH, hashed).withColumn(BUCKET, F.pmod(hashed, F.lit(buckets)))
@@ -183,7 +185,7 @@ class _Follower(StatefulProcessor):
         if key[0] == SETTINGS:
             self._state.update((self._settings, *[""] * len(PARTS)))
             return
-        batch = in_order((value for part in rows for value in part[PACKED]), self._call.columns.order)
+        batch = in_order((value for part in rows for value in part[PACKED]), str(self._call.columns.order))
         found = bucket.run(self._call, batch)
         self._state.update((self._settings, *bucket.parts()))
         for start in range(0, len(found), _AT_ONCE):

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from driftline.base.learner import Learner
 from driftline.base.levels import as_spread
 from driftline.spark.rows import added_columns, columns_of, new_fleet, output_schema
+from driftline.spark.workers import require_workers
 
 
 def replay(
@@ -43,6 +44,7 @@ def replay(
     columns.require(df, learner)
     spread = as_spread(columns.where, level, quantiles)
     schema, learner, intervals = output_schema(df, columns, learner, spread), learner.clone(), bool(spread)
+    require_workers(columns.where, df.sparkSession)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         fleet = new_fleet(learner, intervals)

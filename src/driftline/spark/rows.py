@@ -46,7 +46,7 @@ class Columns:
 
     where: str
     key: str | None
-    order: str
+    order: str | None
     features: tuple[str, ...]
     label: str
 
