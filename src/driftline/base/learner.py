@@ -654,7 +654,10 @@ class Learner(Model, Saved):
         else:
             self._forget()
         columns = state.get("columns")
-        self._columns = None if columns is None else Columns.restored(columns, self._names, self.missing)
+        if columns is None:
+            self._columns = None
+        else:
+            self._columns = Columns.restored(columns, self._names, self.missing, average=not self._traits.bends)
         self._skipped = state.get("skipped", 0)
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:

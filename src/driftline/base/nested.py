@@ -62,7 +62,8 @@ class Nested(Learner):
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 
     def _make_traits(self) -> Traits:
-        return Traits(looks_back=any(learner._traits.looks_back for learner in self._base_learners()))
+        inner = [learner._traits for learner in self._base_learners()]
+        return Traits(looks_back=any(each.looks_back for each in inner), bends=any(each.bends for each in inner))
 
     def _unit_test_skips(self) -> frozenset[str]:
         return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))

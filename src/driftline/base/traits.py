@@ -31,6 +31,7 @@ class Traits:
         sums: the names of the core's running sums; a core written in Python names its own.
         by_feature: there is one weight for each feature.
         linear: predictions are linear in the features, with one weight each.
+        bends: a row between others may have a prediction far from theirs.
         has_link: predictions are a function of w.x, such as exp.
         has_snapshots: a run can keep snapshots of the weights; False if their number grows with the rows.
         composes: it can be a base estimator of an ensemble.
@@ -51,6 +52,7 @@ class Traits:
     sums: tuple[str, ...] = ()
     by_feature: bool = True
     linear: bool = True
+    bends: bool = False
     has_link: bool = False
     has_snapshots: bool = True
     composes: bool = True

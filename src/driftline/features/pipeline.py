@@ -75,6 +75,7 @@ class Pipeline(MetaLearner):
         inner, hashing = self._base_learners()[0]._traits, self._hashing
         return Traits(
             by_feature=False,
+            bends=inner.bends or any(part._bends for part in self.parts),
             plain_intercept=False,
             composes=hashing is None,  # otherwise rows have no features that other learners could use
             looks_back=inner.looks_back or any(isinstance(part, Lags) for part in self.parts),

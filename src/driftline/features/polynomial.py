@@ -29,6 +29,7 @@ class Polynomial(Transformer):
     degree: int = params.integer(default=2, ge=1, kw_only=False)
 
     _learns = False
+    _bends = True
 
     def _check_width(self, width: int) -> None:
         count = math.comb(width + self.degree, width) - 1

@@ -44,6 +44,7 @@ class RandomFourier(Transformer):
     gamma: float = params.real(default=1.0, gt=0)
 
     _learns = False
+    _bends = True
 
     def _check_width(self, width: int) -> None:
         if self.n * max(width, 1) > 10**9:

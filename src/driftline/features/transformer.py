@@ -39,6 +39,7 @@ class Transformer(Model):
     _river_kind = "Transformer"
     _learns = True  # its output depends on earlier rows
     _needs_labels = False
+    _bends = False  # its output for a row between others may be far from theirs
     _before: ClassVar[Callable[[list[Transformer], Learner], Learner]]  # makes a pipeline; set by pipeline.py
     _chain: Chain | None = params.state(None)
 

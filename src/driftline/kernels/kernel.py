@@ -113,6 +113,7 @@ class Kernel(Nested):
             sums=_core.sums,
             by_feature=False,
             linear=False,
+            bends=True,
             has_snapshots=False,
             plain_intercept=False,
             looks_back=super()._make_traits().looks_back,

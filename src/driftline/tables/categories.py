@@ -35,18 +35,20 @@ class Categories(Column):
 
     A text without a feature is encoded as the average of the known ones: each of their features is its share of the recent
     rows. With a 1 in none of them, a row would ask for the level that the known texts deviate from, which no row determines.
+    Products and other functions of shares are as undetermined; models that form them take the most frequent text instead.
 
     Args:
         name: the column's name.
         limit: how many texts get their own feature; later ones share one.
+        average: whether the average stands for a new text; otherwise the most frequent one.
     """
 
     kind = TEXT
     changing = ("before", "counts")
 
-    def __init__(self, name: str, limit: int = CATEGORIES) -> None:
+    def __init__(self, name: str, limit: int = CATEGORIES, average: bool = True) -> None:
         super().__init__(name)
-        self.limit = limit
+        self.limit, self.average = limit, average
         self.values: dict[str, str] = {}  # texts with their own feature, and its key
         self.shared = False  # the remaining texts have a common feature
         self.before: dict[str, int] = {}  # the last RECENT rows that are counted together, by key
@@ -126,8 +128,10 @@ class Categories(Column):
         self.counts = _counted(keys, places[end:], self.counts)
 
     def shares(self) -> dict[str, float]:
-        """The share of each feature in the recent rows, by key."""
+        """What stands for a new text, by key: the share of each feature in the recent rows, or 1 for the most frequent."""
         recent = {key: self.before.get(key, 0) + self.counts.get(key, 0) for key in self.known_keys()}
+        if not self.average and any(recent.values()):
+            return {max(recent, key=recent.__getitem__): 1.0}
         total = sum(recent.values())
         return {key: count / total for key, count in recent.items() if count}
 

@@ -47,10 +47,11 @@ class Columns:
         missing: what a missing value means, see :mod:`driftline.tables.missing`.
         named: whether columns have names; array columns are named by their index.
         limit: how many texts of a column get their own feature.
+        average: whether the average of the known texts stands for a new one, see :class:`Categories`.
     """
 
-    def __init__(self, missing: Missing, named: bool = True, limit: int = CATEGORIES) -> None:
-        self.missing, self.named, self.limit = missing, named, limit
+    def __init__(self, missing: Missing, named: bool = True, limit: int = CATEGORIES, average: bool = True) -> None:
+        self.missing, self.named, self.limit, self.average = missing, named, limit, average
         self.columns: dict[Any, Column] = {}  # by name: text in files, anything hashable in mappings
         self.features: list[tuple[Any, str]] = []  # (column, key)
         self.names: list[Any] = []
@@ -84,7 +85,7 @@ class Columns:
         if kind == Unknown.kind:
             self.columns[name] = Unknown(name)
         elif kind == TEXT:
-            self.columns[name] = Categories(name, self.limit)
+            self.columns[name] = Categories(name, self.limit, self.average)
         elif kind in (NUMBER, TRUTH):
             self.columns[name] = Numbers(name, self.word(name))
         else:
@@ -281,9 +282,9 @@ class Columns:
         self.names = [name for *_, name in state["features"]]
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any], names: list[Name] | None, missing: Missing) -> Self:
+    def restored(cls, state: Mapping[str, Any], names: list[Name] | None, missing: Missing, average: bool) -> Self:
         """The columns of an exported state; raises ValueError if they disagree with the model's features."""
-        found = cls(missing)
+        found = cls(missing, average=average)
         try:
             found.restore(state)
             sound = _holds(found.state(), state)
