@@ -187,20 +187,23 @@ def explain(y: Array, errors: Array, X: Any, start: int, stop: int, where: str) 
     if start < FEWEST_BEFORE:
         raise ValueError(f"{where}: start must be at least {FEWEST_BEFORE}, to compare with the rows before, got {start:,}")
     rows = slice(max(0, start - BEFORE), stop)
-    table, coded, names = np.empty((stop - rows.start, 0)), [], None
+    table, names = np.empty((stop - rows.start, 0)), None
+    coded: list[bool] = []
     if X is not None:
         block = as_block(X, where)
         table, coded = as_watched(block, rows, where, {})
         names = block.names
-    found = _core.explain(
-        np.ascontiguousarray(y[rows], dtype=np.float64),
-        np.ascontiguousarray(errors[rows], dtype=np.float64),
-        np.asarray(table, dtype=np.float64),
-        start - rows.start,
-        stop - rows.start,
-        coded,
-    )
-    return [replace(event, row=event.row + rows.start, found=start) for event in as_events(np.asarray(found), names)]
+    found = explain_rows(y[rows], errors[rows], table, coded, start - rows.start, names)
+    return [replace(event, row=event.row + rows.start, found=start) for event in found]
+
+
+def explain_rows(
+    y: Array, errors: Array, table: Array, coded: list[bool], start: int, names: Sequence[Name] | None
+) -> list[Event]:
+    """What distinguishes the rows from ``start`` on from those before."""
+    labels, missed = (np.ascontiguousarray(values, dtype=np.float64) for values in (y, errors))
+    found = _core.explain(labels, missed, np.asarray(table, dtype=np.float64), start, len(labels), coded)
+    return as_events(np.asarray(found), names)
 
 
 def as_events(table: Array, names: Sequence[Name] | None) -> list[Event]:

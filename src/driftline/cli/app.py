@@ -268,6 +268,37 @@ def inspect(
     typer.echo(dumps(found, indent=2) if json else inspecting.in_words(found, top))
 
 
+@app.command(short_help="Explain what changed in some rows of a run.")
+def explain(
+    model: options.ModelFile,
+    source: options.Source,
+    start: Annotated[str, typer.Option("--from", metavar="ROW|TIME", help="The first row: its number, or its time.")],
+    stop: Annotated[str, typer.Option("--to", metavar="ROW|TIME", help="The first row that is not explained.")],
+    delimiter: options.Delimiter = None,
+    json: options.Json = False,
+) -> None:
+    """Explain what changed in some rows of a run: the labels, an input, the effect of an input, or the noise.
+
+    The file of the run is read again, by a new model with the same parameters. The rows are compared with up to 2,048 rows
+    before them. Times are read if the run had --time; otherwise rows are numbered from 0.
+
+    \b
+    Examples:
+      driftline explain model.drift sales.csv --from 2026-03-01 --to 2026-03-08
+      driftline explain model.drift sales.csv --from 1200 --to 1400 --json
+    """
+    from dataclasses import asdict
+
+    from driftline.cli import explaining
+
+    with errors.reported("explain", LAYOUT):
+        found, target = explaining.explain(model, source, start, stop, delimiter=delimiter)
+    if json:
+        typer.echo(dumps([asdict(event) for event in found], indent=2))
+    else:
+        typer.echo("\n".join(f"{event.kind} from row {event.row:,}: {event.sentence(target)}" for event in found))
+
+
 @app.command(short_help="Compare several learners on the same rows.")
 @options.reads_a_file
 def compare(
