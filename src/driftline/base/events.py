@@ -100,7 +100,7 @@ class Watch:
     >>> X = rng.normal(size=(2000, 2))
     >>> y = X @ [1.0, 2.0] + 0.3 * rng.normal(size=2000)
     >>> X[1500:, 1] *= 3.6
-    >>> watch = Watch()
+    >>> watch = dl.Watch()
     >>> watch.update_many(y, dl.RLS().run(X, y).predictions, X)
     >>> [(event.kind, event.column, event.row) for event in watch.events]
     [('input_units', 1, 1500)]
