@@ -21,7 +21,7 @@ KeyStatistics* keys_in(OutTable keys, OutVector shared, Slots slots) {
 }
 
 void describe_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> y, OutTable features,
-                   OutSlots bands) {
+                   OutSlots bands, bool frozen) {
     KeyStatistics* const table = keys_in(keys, shared, slots);
     auto& all = *reinterpret_cast<SharedStatistics*>(shared.data());
     const std::size_t rows = slots.shape(0);
@@ -31,13 +31,14 @@ void describe_keys(OutTable keys, OutVector shared, Slots slots, std::optional<V
         KeyStatistics& key = table[slots.data()[t]];
         describe(key, all, features.data() + t * described_numbers);
         bands.data()[t] = band_of(key);
+        SharedStatistics apart = all;
         if (y && std::isfinite(y->data()[t]))
-            learn(key, all, y->data()[t]);
+            learn(key, frozen ? apart : all, y->data()[t]);
     }
 }
 
 void scale_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> of_pool, std::optional<Vector> of_own,
-                OutTable scales) {
+                OutTable scales, bool frozen) {
     KeyStatistics* const table = keys_in(keys, shared, slots);
     auto& all = *reinterpret_cast<SharedStatistics*>(shared.data());
     const std::size_t rows = slots.shape(0);
@@ -46,8 +47,9 @@ void scale_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vect
     for (std::size_t t = 0; t < rows; ++t) {
         KeyStatistics& key = table[slots.data()[t]];
         scale(key, all, scales.data() + t * scaled_numbers);
+        SharedStatistics apart = all;
         if (of_pool && std::isfinite(of_pool->data()[t]) && std::isfinite(of_own->data()[t]))
-            learn_errors(key, all, of_pool->data()[t], of_own->data()[t]);
+            learn_errors(key, frozen ? apart : all, of_pool->data()[t], of_own->data()[t]);
     }
 }
 
@@ -75,11 +77,11 @@ void bind_key_statistics(nb::module_& m) {
     m.attr("scaled_numbers") = scaled_numbers;
     m.attr("age_bands") = static_cast<Index>(oldest_band + 1);
     m.def("describe_keys", &describe_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("slots"), arg("y").none(),
-          arg("features").noconvert(), arg("bands").noconvert(),
+          arg("features").noconvert(), arg("bands").noconvert(), arg("frozen") = false,
           "Writes the features of each row's key, the level of all keys and the age of the key, then learns its label, if "
-          "it is finite.");
+          "it is finite; what is known of all keys stays as it is if it is frozen.");
     m.def("scale_keys", &scale_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("slots"), arg("of_pool").none(),
-          arg("of_own").none(), arg("scales").noconvert(),
+          arg("of_own").none(), arg("scales").noconvert(), arg("frozen") = false,
           "Writes the sizes of errors and the edge of the own model for each row's key, then learns the errors of both "
           "models.");
     m.def("watch_keys", &watch_keys, arg("keys").noconvert(), arg("shared").noconvert(), arg("common").noconvert(),

@@ -27,6 +27,7 @@ HERE = [
         "docs/index.md",
     ),
     *("docs/quickstart.md", "docs/report.md", "docs/threads.md", "docs/tutorials/demand_forecasting.md"),
+    "docs/tutorials/new_stores.md",
 ]
 ELSEWHERE = {
     "docs/adding_a_learner.md": "tests/test_adding_a_learner.py",

@@ -128,3 +128,41 @@ def test_a_cluster_matches_one_machine_bit_for_bit_and_gives_alarms_as_separate_
     raised = found[found["alarm"]].drop(columns="alarm").reset_index(drop=True)
     pd.testing.assert_frame_equal(raised, once.iloc[run.alarms].reset_index(drop=True))
     assert set(raised["sensor"]) == {"s3", "s8"}
+
+
+@pytest.fixture(scope="module")
+def lender(rows):
+    """A pooled fleet that has learned other sensors."""
+    fleet = dl.Fleet(dl.RLS(), pooled=True, named=True)
+    fleet.learn_many([f"old {sensor}" for sensor in rows["sensor"]], rows[["a", "b"]], rows["y"])
+    return fleet
+
+
+def test_a_pool_that_was_fitted_first_serves_every_key_alike(spark, frame, rows, lender, tmp_path):
+    """The same bits as one fleet that takes the pool, however the keys are divided."""
+    fleet = dl.Fleet(dl.RLS(), named=True, pooled=lender)
+    run = fleet.run(rows["sensor"], rows[["a", "b"]], rows["y"], level=0.9)
+    assert np.isfinite(run.lower).all()
+    found = in_order(replay(frame, dl.RLS(), **COLUMNS, level=0.9, pooled=lender))
+    assert np.array_equal(found["prediction"], run.predictions)
+    assert np.array_equal(found["upper"], run.upper)
+    write_parts(rows, tmp_path / "in", 3)
+    start(spark, tmp_path, buckets=3, level=0.9, pooled=lender).awaitTermination()
+    followed = in_order(spark.read.parquet(str(tmp_path / "out")))
+    assert np.array_equal(followed["prediction"], run.predictions)
+    assert np.array_equal(followed["lower"], run.lower)
+    write_parts(rows, tmp_path / "in", 4)
+    with pytest.raises(Exception, match="the checkpoint was made with the pool"):
+        start(spark, tmp_path, buckets=3, level=0.9).awaitTermination()
+
+
+def test_what_cannot_be_a_pool_is_refused(spark, frame, rows, lender, tmp_path):
+    for pooled, error, words in [
+        (dl.RLS(), TypeError, "spark.replay: pooled must be a pooled fleet"),
+        (dl.Fleet(dl.RLS()), ValueError, "must be a pooled one that has learned rows"),
+    ]:
+        with pytest.raises(error, match=words):
+            replay(frame, dl.RLS(), **COLUMNS, pooled=pooled)
+    write_parts(rows[:10], tmp_path / "in", 1)
+    with pytest.raises(ValueError, match="id cannot be combined with pooled"):
+        start(spark, tmp_path, schema=LATE, id="order", pooled=lender)

@@ -58,7 +58,9 @@ class Fleet(Saved):
         pooled: True if keys learn from each other (see :doc:`/fleet`): a shared model learns the rows of all keys, so that a
             new key has a prediction and a finite interval from its first row, and each key's own model has a share of the
             prediction that is learned by the age of keys. Intervals are kept then. The shared model is of the same kind or,
-            for linear learners, RLS with a long memory; give an untrained learner instead of True to use that.
+            for linear learners, RLS with a long memory; give an untrained learner instead of True to use that. A trained
+            pooled fleet with the same learner lends its shared model and shares, which then stay as they are: only the
+            models of the keys learn.
 
     >>> import numpy as np
     >>> import driftline as dl
@@ -82,7 +84,7 @@ class Fleet(Saved):
         alarms: bool = False,
         intervals: bool = False,
         start: Learner | None = None,
-        pooled: bool | Learner = False,
+        pooled: bool | Learner | Fleet = False,
     ) -> None:
         if not isinstance(learner, Learner):
             raise TypeError(f"Fleet: learner must be a driftline learner, got {learner!r}")
@@ -103,12 +105,21 @@ class Fleet(Saved):
         )
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
+        self._pool: Pool | None = None
         self._set_up(options)
+        if isinstance(pooled, Fleet) and self._pool is not None and pooled._pool is not None:
+            self._pool.freeze(pooled._pool)
         self._undecided = True
         self._named_by_keys = named is None
         self._guard = Guard("Fleet")
 
     def _checked_pool(self, pooled: Any) -> Learner | bool:
+        if isinstance(pooled, Fleet):
+            if pooled._pool is None or pooled._pool.model._core is None:
+                raise ValueError("Fleet: the fleet given as pooled must be a pooled one that has learned rows")
+            if mark_of(pooled._learner) != mark_of(self._learner):
+                raise ValueError(f"Fleet: the fleet given as pooled must have the learner {self._learner!r}, got {pooled!r}")
+            return pooled._pool.model.clone()
         if not isinstance(pooled, Learner):
             BOOLEAN.require("Fleet", "pooled", pooled)
             pooled = pool_for(self._learner) if pooled else False
@@ -131,9 +142,11 @@ class Fleet(Saved):
     def _set_up(self, options: Options, *, packed: bool = True) -> None:
         """Makes a fleet without models."""
         packed = packed and has_fixed_size(self._learner) and (self._start is None or self._start._columns is None)
-        own, self._pool = options, None
+        own, before, self._pool = options, self._pool, None
         if isinstance(options.pooled, Learner):  # whose alarms watch the answers of the fleet
             own, self._pool = replace(options, alarms=False), Pool(options.pooled.clone(), options.alarms)
+            if before is not None and before.frozen:
+                self._pool.freeze(before)
         self._models: Packed | Separate = (Packed if packed else Separate)(self._learner, own, self._start)
         self._keys: Numbers | Names = (Names if options.named else Numbers)(options.n)
         self._options = options

@@ -98,6 +98,8 @@ class Pool:
         common: what the latest errors of different keys have in common; see ``fleet/key_statistics.hpp``.
         alarm: watches the mean errors of blocks of keys, so that a shock to all keys raises it.
         raised: the number of its alarms.
+        frozen: whether only the keys learn: the shared model, the shares and the level of all keys stay as they are. Then a
+            key's answers depend on its own rows alone, wherever the other keys are.
     """
 
     def __init__(self, model: Learner, alarms: bool) -> None:
@@ -107,8 +109,15 @@ class Pool:
         self.shared = np.zeros(_core.shared_numbers)
         self.shares = [_SHARES.clone() for _ in range(_core.age_bands)]
         self.strangers = _SHARES.clone()
+        self.frozen = False
         self.common = np.zeros(_core.common_numbers)
         self.alarm, self.raised = Alarm(false_every=1_000_000), 0
+
+    def freeze(self, other: Pool) -> None:
+        """Takes what another pool has learned of all keys, for good."""
+        self.model, self.shared = copy.copy(other.model), other.shared.copy()
+        self.shares, self.strangers = [copy.copy(model) for model in other.shares], copy.copy(other.strangers)
+        self.frozen = True
 
     # Many rows.
 
@@ -119,15 +128,19 @@ class Pool:
         with self._undo(rows.slots):
             told = y if weight is None else np.where(weight > 0, y, np.nan)
             features, ages = self._described(rows.slots, told)
-            run = self.model.run(
-                with_key(rows.block, features[:, :LEVEL], rows.where), y,
-                sample_weight=weight, level=rows.spread.level, quantiles=rows.spread.quantiles,
-            )  # fmt: skip
-            pool = Answer(run.predictions, lower=run.lower, upper=run.upper, quantiles=run.quantiles)
+            block = with_key(rows.block, features[:, :LEVEL], rows.where)
+            if self.frozen:
+                pool = predicted(self.model, block, rows.spread)
+            else:
+                run = self.model.run(
+                    block, y, sample_weight=weight, level=rows.spread.level, quantiles=rows.spread.quantiles
+                )
+                pool = Answer(run.predictions, lower=run.lower, upper=run.upper, quantiles=run.quantiles)
             o = np.where(ages == 0, pool.predictions, own.predictions)
             scales = self._scaled(rows.slots, told - pool.predictions, told - o)
-            out = self._shared(rows, pool.predictions, o, ages, scales, told)
-            out_of_strangers = self._strange(rows, out, ages, (told - features[:, LEVEL]) / scales[:, 2])
+            out = self._shared(rows, pool.predictions, o, ages, scales, None if self.frozen else told)
+            strange = None if self.frozen else (told - features[:, LEVEL]) / scales[:, 2]
+            out_of_strangers = self._strange(rows, out, ages, strange)
             answer = self._answer(pool, [(scales[:, 0], out), (scales[:, 2], out_of_strangers)])
             with np.errstate(over="ignore"):
                 errors = y - answer.predictions
@@ -156,9 +169,10 @@ class Pool:
 
     def _watched(self, slots: Array, errors: Array, sizes: Array) -> _Watched:
         """Passes errors to the alarm of the pool and, without what is common to all keys, to those of their keys."""
-        left, blocks = np.empty(len(slots)), np.empty(len(slots))
+        left, blocks = errors.copy(), np.full(len(slots), np.nan)
         common, alarm = self.common.copy(), copy.copy(self.alarm)
-        _core.watch_keys(self.keys, self.shared, common, slots, errors, np.ascontiguousarray(sizes), left, blocks)
+        if not self.frozen:  # where the errors of other keys are unknown
+            _core.watch_keys(self.keys, self.shared, common, slots, errors, np.ascontiguousarray(sizes), left, blocks)
         of_pool, alarms, marks = alarm.update_many(blocks), {}, None
         if self.alarms is not None:
             marks = np.zeros(len(slots), dtype=np.uint8)
@@ -177,13 +191,13 @@ class Pool:
         """The features of each row's key, with the level of all keys, and its age; learns the labels that are known."""
         self._reserve(int(slots.max()) + 1)
         features, ages = np.empty((len(slots), _core.described_numbers)), np.empty(len(slots), dtype=np.int64)
-        _core.describe_keys(self.keys, self.shared, slots, y, features, ages)
+        _core.describe_keys(self.keys, self.shared, slots, y, features, ages, self.frozen)
         return features, ages
 
     def _scaled(self, slots: Array, of_pool: Array | None, of_own: Array | None) -> Array:
         """The sizes of errors and the edge of the own model for each row's key; learns the errors of both models."""
         scales = np.empty((len(slots), _core.scaled_numbers))
-        _core.scale_keys(self.keys, self.shared, slots, of_pool, of_own, scales)
+        _core.scale_keys(self.keys, self.shared, slots, of_pool, of_own, scales, self.frozen)
         return scales
 
     def _shared(self, rows: CallRows, p: Array, o: Array, ages: Array, scales: Array, y: Array | None) -> Outputs:
@@ -285,7 +299,8 @@ class Pool:
         label = float(y) if sample_weight is None or sample_weight > 0 else np.nan
         p, prediction = ticket.pool.prediction, ticket.prediction
         try:
-            self.model.tell(ticket.pool, y, sample_weight=sample_weight)  # nothing after this can fail
+            if not self.frozen:
+                self.model.tell(ticket.pool, y, sample_weight=sample_weight)  # nothing after this can fail
         except BaseException:
             ticket.ticket.told = False
             raise
@@ -295,6 +310,8 @@ class Pool:
         if np.isfinite(label - prediction):
             self.keys[slot, LOSS] += (label - prediction) ** 2
             self._watched(np.array([slot]), np.array([label - prediction]), np.array([ticket.scales[0]]))
+        if self.frozen:
+            return
         scale, of_all, level = ticket.scales
         with np.errstate(over="ignore"):
             target, strange = np.array([label - p, label - level]) / (scale, of_all)
@@ -375,7 +392,7 @@ class Pool:
         watching = {"common": self.common.copy(), "alarm": copy.copy(self.alarm), "raised": self.raised}
         return {
             "model": copy.copy(self.model), "keys": keys, "shared": self.shared.copy(), "regressions": regressions,
-            "watching": watching,
+            "watching": watching, "frozen": self.frozen,
         }  # fmt: skip
 
     @classmethod
@@ -408,7 +425,7 @@ class Pool:
         sound = common.shape == pool.common.shape and np.isfinite(common).all() and 0 <= common[0] < _core.common_recent
         if not sound or not isinstance(alarm, Alarm):
             raise ModelFileError("the alarm of the pool is damaged")
-        pool.common, pool.alarm = common.copy(), copy.copy(alarm)
+        pool.common, pool.alarm, pool.frozen = common.copy(), copy.copy(alarm), bool(state["frozen"])
         pool.raised = codec.require_count(raised, "the number of alarms of the pool")
         return pool
 

@@ -44,6 +44,7 @@ class FollowCall:
     id: str | None = None
     idle: float | None = None  # in units of the order, which are seconds for times
     alarms: bool = False
+    pool: Fleet | None = None
 
     @property
     def passes(self) -> bool:
@@ -53,7 +54,7 @@ class FollowCall:
     def new_bucket(self) -> Bucket:
         """A bucket without models. Those of fixed size skip the rows that wait."""
         learner = self.learner.clone().set_params(missing="skip") if self.passes else self.learner
-        return Bucket(new_fleet(learner, self.level is not None or self.quantiles is not None, self.alarms))
+        return Bucket(new_fleet(learner, self.level is not None or self.quantiles is not None, self.alarms, self.pool))
 
 
 @dataclass

@@ -26,10 +26,11 @@ from pyspark.sql.types import (
 from driftline.base.learner import Learner
 from driftline.base.levels import as_spread
 from driftline.base.rules import BOOLEAN, number, whole
+from driftline.fleet import Fleet
 from driftline.fleet.core import has_fixed_size
 from driftline.spark.bucket import PARTS, Bucket, FollowCall, divided, merged
 from driftline.spark.packing import BUCKET, HASH, NUMBER, PACKED, SETTINGS, in_order, pack, to_value, unpack
-from driftline.spark.rows import Columns, columns_of, output_schema
+from driftline.spark.rows import Columns, columns_of, lent, output_schema
 from driftline.spark.settings import require_same, settings_of
 from driftline.spark.workers import require_workers
 
@@ -56,6 +57,7 @@ def follow(
     idle: float | timedelta | None = None,
     alarms: bool = False,
     start: str | None = None,
+    pooled: Fleet | None = None,
 ) -> DataFrame:
     """Predicts the rows of a stream and then learns them as they arrive; returns them with ``prediction``.
 
@@ -87,6 +89,8 @@ def follow(
             appears twice, the second time with True in that column.
         start: the checkpoint of an earlier query, with any number of buckets, from whose models this one continues. It is
             read once, in the first batch of a new checkpoint; the source must begin where the earlier query stopped.
+        pooled: a pooled fleet, as in :func:`driftline.spark.replay`, in whose place a checkpoint takes no other; not with
+            ``id``.
     """
     columns = columns_of("spark.follow", key, order, features, label)
     columns.require(stream, learner, stream=True)
@@ -98,8 +102,11 @@ def follow(
     spread = as_spread(columns.where, level, quantiles)
     options: dict[str, Any] = {"level": level, "id": id, "idle": _idle(idle, stream, columns), "alarms": alarms}
     options["quantiles"] = None if spread.quantiles is None else tuple(spread.quantiles.tolist())
-    settings = settings_of(learner, columns, stream.schema, buckets=buckets, **options)
-    call = FollowCall(learner.clone(), columns, buckets, settings, **options)
+    pool = lent(pooled, learner, columns.where)
+    if pool is not None and id is not None:
+        raise ValueError(f"{columns.where}: id cannot be combined with pooled; Fleet.ask and Fleet.tell take late labels")
+    settings = settings_of(learner, columns, stream.schema, buckets=buckets, pool=pool, **options)
+    call = FollowCall(learner.clone(), columns, buckets, settings, pool=pool, **options)
     _require_ids(call, stream)
     schema = output_schema(stream, columns, learner, spread, alarms)
     require_workers(columns.where, stream.sparkSession)

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 
 from driftline.base.learner import Learner
 from driftline.base.levels import as_spread
-from driftline.spark.rows import added_columns, columns_of, new_fleet, output_schema
+from driftline.fleet import Fleet
+from driftline.spark.rows import added_columns, columns_of, lent, new_fleet, output_schema
 from driftline.spark.workers import require_workers
 
 
@@ -23,6 +24,7 @@ def replay(
     label: str,
     level: float | None = None,
     quantiles: Sequence[float] | None = None,
+    pooled: Fleet | None = None,
 ) -> DataFrame:
     """Predicts the rows of each key and then learns them, in order; returns them with ``prediction``.
 
@@ -39,15 +41,18 @@ def replay(
         label: the column of the labels.
         level: adds ``lower`` and ``upper``, the bounds of the intervals at this level.
         quantiles: adds ``quantiles``, an array of the label's quantiles of these levels, in ascending order.
+        pooled: a pooled fleet, with the same learner, that has learned rows: keys start from what it knows of all keys,
+            which stays as it is. None: keys are strangers to each other.
     """
     columns = columns_of("spark.replay", key, order, features, label)
     columns.require(df, learner)
     spread = as_spread(columns.where, level, quantiles)
+    pool = lent(pooled, learner, columns.where)
     schema, learner, intervals = output_schema(df, columns, learner, spread), learner.clone(), bool(spread)
     require_workers(columns.where, df.sparkSession)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        fleet = new_fleet(learner, intervals)
+        fleet = new_fleet(learner, intervals, pooled=pool)
         for batch in batches:
             if not len(batch):
                 continue

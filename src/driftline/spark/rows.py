@@ -156,9 +156,16 @@ def output_schema(df: DataFrame, columns: Columns, learner: Learner, spread: Spr
     return StructType([*df.schema.fields, *added])
 
 
-def new_fleet(learner: Learner, intervals: bool, alarms: bool = False) -> Fleet:
+def new_fleet(learner: Learner, intervals: bool, alarms: bool = False, pooled: Fleet | None = None) -> Fleet:
     """A fleet for one task, with one thread, because Spark runs tasks in parallel."""
-    return Fleet(learner, named=True, jobs=1, intervals=intervals, alarms=alarms)
+    return Fleet(learner, named=True, jobs=1, intervals=intervals, alarms=alarms, pooled=pooled or False)
+
+
+def lent(pooled: Fleet | None, learner: Learner, where: str) -> Fleet | None:
+    """What a trained pooled fleet lends to each task, without the models of its keys."""
+    if pooled is not None and not isinstance(pooled, Fleet):
+        raise TypeError(f"{where}: pooled must be a pooled fleet that has learned rows, got {pooled!r}")
+    return None if pooled is None else Fleet(learner, pooled=pooled)
 
 
 def added_columns(found: FleetRun) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection
 from typing import Any
@@ -41,6 +42,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
         "idle": options["idle"] is not None,
         "alarms": options["alarms"],
         "the number of buckets": options["buckets"],
+        "the pool": None if options["pool"] is None else hashlib.sha256(options["pool"].to_bytes()).hexdigest()[:16],
     }
 
 
