@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from driftline.evaluate.sweep import sweep as sweep
     from driftline.features import Pipeline as Pipeline
     from driftline.fleet import Fleet as Fleet
+    from driftline.fleet import FleetForecaster as FleetForecaster
     from driftline.fleet import FleetTicket as FleetTicket
     from driftline.kernels import Kernel as Kernel
     from driftline.linear import *
@@ -60,6 +61,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "DivergenceError": "errors",
     "DriftlineWarning": "errors",
     "Fleet": "fleet",
+    "FleetForecaster": "fleet",
     "FleetTicket": "fleet",
     "Forecaster": "delayed",
     "Kernel": "kernels",

@@ -151,7 +151,9 @@ def test_a_pool_that_was_fitted_first_serves_every_key_alike(spark, frame, rows,
     followed = in_order(spark.read.parquet(str(tmp_path / "out")))
     assert np.array_equal(followed["prediction"], run.predictions)
     assert np.array_equal(followed["lower"], run.lower)
-    write_parts(rows, tmp_path / "in", 4)
+    write_parts(rows[:50], tmp_path / "more", 1)
+    for file in (tmp_path / "more").iterdir():
+        file.rename(tmp_path / "in" / f"more {file.name}")
     with pytest.raises(Exception, match="the checkpoint was made with the pool"):
         start(spark, tmp_path, buckets=3, level=0.9).awaitTermination()
 

@@ -158,7 +158,7 @@ def output_schema(df: DataFrame, columns: Columns, learner: Learner, spread: Spr
 
 def new_fleet(learner: Learner, intervals: bool, alarms: bool = False, pooled: Fleet | None = None) -> Fleet:
     """A fleet for one task, with one thread, because Spark runs tasks in parallel."""
-    return Fleet(learner, named=True, jobs=1, intervals=intervals, alarms=alarms, pooled=pooled or False)
+    return Fleet(learner, named=True, jobs=1, intervals=intervals, alarms=alarms, pooled=False if pooled is None else pooled)
 
 
 def lent(pooled: Fleet | None, learner: Learner, where: str) -> Fleet | None:
