@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import statistics
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,12 +87,13 @@ class Server:
             self.process.stderr.close()
 
 
-async def client(port: int, request: bytes, count: int, latencies: list[float]) -> None:
-    """Sends a request repeatedly, each time after the previous answer."""
+async def client(port: int, request: bytes | Iterator[bytes], count: int, latencies: list[float]) -> None:
+    """Sends a request repeatedly, or the next one of many, each time after the previous answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     for _ in range(count):
+        sent = request if isinstance(request, bytes) else next(request)
         start = time.perf_counter()
-        writer.write(request)
+        writer.write(sent)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         body = await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
         if b" 200" not in head[:15] and b" 201" not in head[:15]:
@@ -111,7 +114,7 @@ def request(method: str, path: str, body: object) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + data
 
 
-def run(server: Server, sent: bytes, connections: int, count: int) -> Load:
+def run(server: Server, sent: bytes | Iterator[bytes], connections: int, count: int) -> Load:
     async def all_clients() -> list[float]:
         latencies: list[float] = []
         each = max(count // connections, 1)
@@ -128,9 +131,18 @@ def measure(connections: list[int], calls: int, rounds: int, learner: str) -> li
     """A line for each kind of call and number of connections."""
     single = {"x": {f"f{number}": 0.5 + number for number in range(FEATURES)}, "y": 1.0}
     path, lines = "/v1/models/m/learn", []
-    kinds = {
+    new = (f"r{number}" for number in itertools.count())
+
+    def with_ids(rows: int) -> Iterator[bytes]:
+        while True:
+            body = [{"id": next(new), **single} for _ in range(rows)]
+            yield request("POST", path, body[0] if rows == 1 else {"rows": body})
+
+    kinds: dict[str, tuple[bytes | Iterator[bytes], int]] = {
         "one row": (request("POST", path, single), calls),
+        "one row with id": (with_ids(1), calls),
         "100 rows": (request("POST", path, {"rows": [single] * 100}), calls // 10),
+        "100 rows with ids": (with_ids(100), calls // 10),
     }
     with tempfile.TemporaryDirectory() as folder, Server(EMPTY) as empty, Server(SERVE, folder) as service:
         asyncio.run(client(service.port, request("PUT", "/v1/models/m", {"learner": learner}), 1, []))

@@ -15,7 +15,11 @@ nb::object read_json_table(nb::bytes body) {
     double* to;
     nb::object x = new_table(rows, static_cast<Index>(table.width), to);
     std::memcpy(to, table.x.data(), table.x.size() * sizeof(double));
-    return nb::make_tuple(nb::bytes(table.first.data(), table.first.size()), x, copy_out(table.y.data(), rows));
+    nb::list ids;
+    for (const auto id : table.ids)
+        ids.append(nb::str(id.data(), id.size()));
+    const nb::object found = table.ids.empty() ? nb::none() : nb::object(ids);
+    return nb::make_tuple(nb::bytes(table.first.data(), table.first.size()), x, copy_out(table.y.data(), rows), found);
 }
 
 } // namespace
@@ -23,9 +27,10 @@ nb::object read_json_table(nb::bytes body) {
 void bind_json_table(nb::module_& m) {
     m.def(
         "read_json_table", &read_json_table, nb::arg("body"),
-        nb::sig("def read_json_table(body: bytes) -> tuple[bytes, typing.Any, typing.Any] | None"),
+        nb::sig("def read_json_table(body: bytes) -> tuple[bytes, typing.Any, typing.Any, list[str] | None] | None"),
         "A batch of labelled rows in JSON as a table: the first row as it stands there, which is still to be checked, the\n"
-        "features and the labels. None where the rows do not have the same features in the same order, and nothing else.");
+        "features, the labels, and the ids if there are any. None where the rows do not have the same features in the same\n"
+        "order, or some of them an id, or anything else.");
 }
 
 } // namespace driftline::bindings

@@ -31,6 +31,21 @@ void a_table_is_read() {
     CHECK((table.x == std::vector<double>{1, -2.5e-3, 0, 0}));
     CHECK(!std::signbit(table.x[2]) && std::signbit(table.x[3]));
     CHECK((table.y == std::vector<double>{0.1, 7}));
+    CHECK(table.ids.empty());
+}
+
+void ids_are_in_all_rows_or_in_none() {
+    const std::string one = "{\"id\": \"r 1\", \"x\": [1], \"y\": 2}", two = "{\"x\": [1], \"y\": 2, \"id\":\"\"}";
+    const std::string text = batch(one + "," + two);
+    JsonTable table;
+    CHECK(table.read(text));
+    CHECK((table.ids == std::vector<std::string_view>{"r 1", ""}));
+    CHECK(!is_table(batch(one + ", {\"x\": [1], \"y\": 2}")));
+    CHECK(!is_table(batch("{\"id\": \"a\\n\", \"x\": [1], \"y\": 2}")));
+    CHECK(!is_table(batch("{\"id\": \"\xc3\xa9\", \"x\": [1], \"y\": 2}")));
+    CHECK(!is_table(batch("{\"id\": \"a\", \"id\": \"a\", \"x\": [1], \"y\": 2}")));
+    for (std::size_t size = 0; size < text.size(); ++size)
+        CHECK(!is_table(text.substr(0, size)));
 }
 
 void a_text_may_end_anywhere() {
@@ -63,6 +78,7 @@ void other_batches_are_not_tables() {
 
 int main() {
     a_table_is_read();
+    ids_are_in_all_rows_or_in_none();
     a_text_may_end_anywhere();
     other_batches_are_not_tables();
     return checks::result();

@@ -100,6 +100,34 @@ def test_the_rows_of_a_long_call_are_those_of_short_ones(tmp_path, interrupted):
         assert one.export("m") == two.export("m")
 
 
+def test_a_batch_with_ids_learns_what_its_rows_learn_one_by_one(tmp_path):
+    """It is learned as a table; answers and ids are remembered, live and after a restart."""
+    with Direct(tmp_path / "one") as one, Direct(tmp_path / "two") as two:
+        for service in (one, two):
+            service.put("m", learner="rls")
+        for start in (0, 300):
+            assert one.learn("m", *rows(600, "r")[start : start + 300]) == {"learned": 300, "known": 0}
+        for row in rows(600, "r"):
+            two.learn("m", row)
+        assert one.export("m") == two.export("m")
+        figures = [service.status("m") for service in (one, two)]
+        assert [each["rows"] for each in figures] == [600, 600]
+        assert figures[0]["mse"] == pytest.approx(figures[1]["mse"], rel=1e-12)
+        asked = [{"id": row["id"], "x": row["x"]} for row in rows(600, "r")]
+        assert one.predict("m", *asked) == two.predict("m", *asked)
+        one.engine._save = lambda seconds: None  # stops as if killed
+        exported = one.export("m")
+    with Direct(tmp_path / "one") as again:
+        assert again.export("m") == exported
+        assert again.learn("m", *rows(600, "r")) == {"learned": 0, "known": 600}
+        more = [*rows(20, "s")[10:], *rows(10, "r")]
+        assert again.learn("m", *more) == {"learned": 10, "known": 10}
+        with pytest.raises(Problem, match="already learned with another label"):
+            again.learn("m", *[{**row, "y": 7.0} for row in rows(10, "r")])
+        with pytest.raises(Problem, match="appears twice"):
+            again.learn("m", *[{**row, "id": "twice"} for row in rows(10)])
+
+
 @pytest.mark.parametrize(("ids", "more"), [(None, {}), ("r", {}), ("r", {"on_error": "report"})])
 def test_a_call_of_too_much_work_is_refused_and_learns_nothing(tmp_path, interrupted, ids, more):
     with Direct(tmp_path / "service", work=1e-9) as service:

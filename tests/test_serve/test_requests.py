@@ -38,6 +38,8 @@ def bits(values):
         rows({"é\n\"\\": 1.0, "": 2.0, "😀": 3.0}),
         [{"y": number, "x": {"a": float(number)}} for number in range(8)],
         [*rows([1.0]), {"y": 2, "x": [3]}],
+        [{"id": f"r {number}", "x": {"b%": number / 3, "a'": -0.0}, "y": 1.0} for number in range(8)],
+        [{"x": [number, 1e300], "y": 1.0, "id": f"r{number}"} for number in range(8)],
     ],
 )  # fmt: skip
 def test_a_batch_of_equal_features_is_read_as_a_table(parts):
@@ -45,6 +47,7 @@ def test_a_batch_of_equal_features_is_read_as_a_table(parts):
     assert len(block) == len(parts)
     for found, part in zip(block, parts, strict=True):
         assert found == row_of(part)
+    assert block.digests() == [row_of(part).digest() for part in parts]
     assert block.X.dtype == block.y.dtype == np.float64
 
 
@@ -67,7 +70,11 @@ def test_a_batch_of_equal_features_is_read_as_a_table(parts):
         rows([1.0], y=None),
         rows([float("nan")]),
         rows([1.0], y=float("inf")),
-        [{**row, "id": "a"} for row in rows([1.0])],
+        [*rows([1.0]), {"id": "a", "x": [1.0], "y": 1.0}],
+        [{**row, "id": "é"} for row in rows([1.0])],
+        [{**row, "id": "a\n"} for row in rows([1.0])],
+        [{**row, "id": 5} for row in rows([1.0])],
+        [{**row, "key": "a"} for row in rows([1.0])],
         [*rows([1.0]), 5],
         [*rows([1.0]), {"y": 1.0}],
     ],

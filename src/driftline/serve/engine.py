@@ -22,7 +22,7 @@ from driftline.serve.learners import Config
 from driftline.serve.limits import Limits
 from driftline.serve.models import EarlyLabel, Model, Refused, Steps, Told, collect, finished
 from driftline.serve.problems import Problem, StoreError
-from driftline.serve.requests import Row, rows_of
+from driftline.serve.requests import BatchTable, Row, rows_of
 from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
 from driftline.serve.unit import Answer, Unit
 from driftline.serve.webhook import Webhook
@@ -396,7 +396,7 @@ class Engine:
 
     def _predict(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[list[Answer | Problem]]:
         refused: Refused = {} if report else None
-        new, answers = model.new_questions(rows, partial(self._remembered, model.number), refused)
+        new, answers = model.new_questions(rows, self._recall(model.number, rows), refused)
         for index, row in enumerate(rows):
             if row.id is None and not (refused and index in refused):
                 try:
@@ -435,7 +435,7 @@ class Engine:
 
     def _learn(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[dict[str, Any]]:
         refused: Refused = {} if report else None
-        new, early = model.new_labels(rows, partial(self._remembered, model.number), refused)
+        new, early = model.new_labels(rows, self._recall(model.number, rows), refused)
         if new or early:
             self._room()
         tried = new
@@ -489,6 +489,18 @@ class Engine:
                     _log.warning("the label that came before its row was refused: %s", outcome.detail)
                     self.counts["early_dropped"] += 1
                     self._set_early(model, row.id or "", None)
+
+    def _recall(self, model: int, rows: Sequence[Row]) -> Callable[[str], Told | None]:
+        """A function that finds the record of an id; the ids of a batch are looked up at once."""
+        ids = rows.ids or [] if isinstance(rows, BatchTable) else [row.id for row in rows if row.id is not None]
+        if len(ids) < 2:
+            return partial(self._remembered, model)
+        told = self.store.told_among(model, ids)
+
+        def recall(id: str) -> Told | None:
+            return self._remembered(model, id) if id in told or (model, id) in self._fresh else None
+
+        return recall
 
     def _remembered(self, model: int, id: str) -> Told | None:
         return self._fresh.get((model, id)) or self.store.remembered(model, id)
@@ -599,9 +611,10 @@ class Engine:
 
     def _take(self, calls: list[QueuedCall]) -> None:
         """Applies calls, goes on with a long one, commits what is done and answers."""
-        end, done = time.monotonic() + _TURN, list[tuple[QueuedCall, Any]]()
+        done: list[tuple[QueuedCall, Any]] = []
         if self._long:
             self._go_on(self._long.popleft(), done)
+        end = time.monotonic() + _TURN
         for call in calls:
             if time.monotonic() < end:
                 self._go_on(LongCall(call), done)

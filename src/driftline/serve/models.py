@@ -24,14 +24,14 @@ from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
 from driftline.serve.requests import BatchTable, Row
 from driftline.serve.scores import LARGEST, Scores
-from driftline.serve.unit import Answer, RowByRowError, ScoredLabel, Unit, WaitingRow
+from driftline.serve.unit import Answer, RowByRowError, ScoredLabel, Unit, WaitingRow, answers_of
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
 _SHOWN = 12  # weights for the live page
-_PIECE = 250  # rows of a table that are learned without interruption
+_PIECE = 100  # rows of a table that are learned without interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Model:
 
         Problem 404 or 409 if an id does not fit; as :meth:`new_questions`.
         """
-        if isinstance(rows, BatchTable) and not self.config["keyed"]:
+        if isinstance(rows, BatchTable) and not self.config["keyed"] and self._are_new(rows.ids or [], remembered):
             return list(range(len(rows))), []
         new, early, batch = list[int](), list[int](), dict[str, Row]()
         for index, row in enumerate(rows):
@@ -171,6 +171,14 @@ class Model:
             if found != "known":
                 (new if found == "new" else early).append(index)
         return new, early
+
+    def _are_new(self, ids: list[str], remembered: Remembered) -> bool:
+        """Whether each id is new, and none has a label that waits for its row."""
+        return (
+            not (self.early and ids)
+            and len(set(ids)) == len(ids)
+            and not any(id in self.ids or remembered(id) is not None for id in ids)
+        )
 
     def _judged(self, id: str, row: Row, index: int, batch: dict[str, Row], remembered: Remembered) -> str:
         """Whether a label with an id is new, early or known."""
@@ -278,8 +286,10 @@ class Model:
 
         Units that know the entry already, from a snapshot, are skipped.
         """
-        if isinstance(rows, BatchTable) and len(new) == len(rows) and (yield from self._learn_table(rows, number, at)):
-            return []
+        if isinstance(rows, BatchTable) and len(new) == len(rows):
+            learned = yield from self._learn_table(rows, number, at)
+            if learned is not None:
+                return learned
         made: dict[str, Unit] = {}
         todo = []
         for index in new:
@@ -314,27 +324,37 @@ class Model:
         self._settle(told, outcomes, number(), at)
         return told
 
-    def _learn_table(self, block: BatchTable, number: Number, at: float) -> Steps[bool]:
-        """Learns a table in pieces, bit for bit as row by row; False, and nothing, if it has to be learned row by row."""
+    def _learn_table(self, block: BatchTable, number: Number, at: float) -> Steps[list[Told] | None]:
+        """Learns a table in pieces, bit for bit as row by row; returns None, and learns nothing, if it has to go row by row.
+
+        Otherwise returns the records of its ids.
+        """
+        if self.config["keyed"] or (block.ids is not None and not self.ids.keys().isdisjoint(block.ids)):
+            return None
         unit = self.units[""]
         if unit.place >= number():
-            return True
-        if not float(np.abs(block.y).max()) <= LARGEST:
-            return False
+            return []
+        if not float(np.abs(block.y).max()) <= LARGEST or (block.ids is not None and self.spread.quantiles is not None):
+            return None
         runs = []
         try:
             with unit.undo() if len(block) > _PIECE else nullcontext():  # a single piece is all or nothing by itself
                 for start in range(0, len(block), _PIECE):
                     rows = slice(start, start + _PIECE)
                     runs.append((block.y[rows], unit.learn_table(block.names, block.X[rows], block.y[rows])))
-                    yield
+                    if rows.stop < len(block):
+                        yield
         except RowByRowError:
-            return False
+            return None
         entry = number()
         for y, run in runs:
             unit.unscored += self.scores.add(unit.number, entry, at, y, run, unit.past.run(y))
             self._learned_rows(unit, run.errors, run, entry, at, y)
-        return True
+        if block.ids is None:
+            return []
+        said = (answer for _, run in runs for answer in answers_of(run))
+        of_ids = zip(block.ids, block.digests(), block.y.tolist(), said, strict=True)
+        return [Told(id, "", digest, y, answer) for id, digest, y, answer in of_ids]
 
     def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
         """Records what was learned: ids that no longer wait, scores, alarms."""

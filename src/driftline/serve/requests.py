@@ -41,41 +41,56 @@ class Row:
             plain: list[Any] = [(name, value if type(value := x[name]) in texts else float(value)) for name in sorted(x)]
         else:
             plain = [None if value is None else float(value) for value in x]
-        return blake2b(repr(plain).encode(), digest_size=16).digest()
+        return _digest_of(repr(plain))
 
 
 class BatchTable(Sequence[Row]):
-    """Labels without ids, all with the same features: a batch as a table.
+    """Labels with the same features, all with an id or none: a batch as a table.
 
     Attributes:
         names: the names of the features; None if rows are arrays.
         X: the features, one row each.
         y: the labels.
+        ids: the ids, if there are any.
     """
 
-    def __init__(self, names: list[str] | None, X: Array, y: Array) -> None:
-        self.names, self.X, self.y = names, X, y
+    def __init__(self, names: list[str] | None, X: Array, y: Array, ids: list[str] | None) -> None:
+        self.names, self.X, self.y, self.ids = names, X, y, ids
 
     def __len__(self) -> int:
         return len(self.y)
 
     def __getitem__(self, index: Any) -> Any:
-        row = self.X[index].tolist()
-        return Row(None, "", row if self.names is None else dict(zip(self.names, row, strict=True)), float(self.y[index]))
+        row, id = self.X[index].tolist(), None if self.ids is None else self.ids[index]
+        return Row(id, "", row if self.names is None else dict(zip(self.names, row, strict=True)), float(self.y[index]))
+
+    def digests(self) -> list[bytes]:
+        """The digests of the rows, as :meth:`Row.digest`."""
+        if self.names is None:
+            texts = map(repr, self.X.tolist())
+        else:
+            order = sorted(range(len(self.names)), key=self.names.__getitem__)
+            parts = (f"({self.names[place]!r}, ".replace("%", "%%") + "%r)" for place in order)
+            texts = map(f"[{', '.join(parts)}]".__mod__, map(tuple, self.X[:, order].tolist()))
+        return [_digest_of(text) for text in texts]
+
+
+def _digest_of(text: str) -> bytes:
+    return blake2b(text.encode(), digest_size=16).digest()
 
 
 def table_of(data: bytes) -> BatchTable | None:
-    """A body as a table, if it is a valid one up to the names of its features; None otherwise."""
+    """A body as a table, if it is a valid one up to the names of its features and its ids; None otherwise."""
     found = read_json_table(data)
     if found is None or len(found[2]) < _TABLE:
         return None
-    first, X, y = found
+    first, X, y, ids = found
     try:
         x = parse(first)["x"]
     except Problem:
         return None  # a second pass finds the place of the error
     names = list(x) if isinstance(x, dict) else None
-    return BatchTable(names, X, y) if len(x) == X.shape[1] else None  # a name may appear twice
+    return BatchTable(names, X, y, ids) if len(x) == X.shape[1] else None  # a name may appear twice
 
 
 class Sent(NamedTuple):
@@ -188,10 +203,15 @@ class Requests:
         """Checks that the body is an empty object."""
         self._reset(parse(data), "")
 
+    def _fits(self, block: BatchTable) -> bool:
+        """Whether the number of rows and the ids are within the limits; otherwise a second pass finds the place."""
+        sizes = range(1, self.limits.text + 1)
+        return len(block) <= self.limits.rows and (block.ids is None or all(len(id) in sizes for id in block.ids))
+
     def read_rows(self, kind: str, data: bytes) -> Sent:
         """The rows of a call that predicts, learns or forecasts."""
         check = self._rows[kind]
-        if kind == "learn" and (block := table_of(data)) is not None and len(block) <= self.limits.rows:
+        if kind == "learn" and (block := table_of(data)) is not None and self._fits(block):
             _check_row(check, {"x": block[0].x, "y": block[0].y}, 0)  # the others have the same names
             return Sent(block, True, data)
         given = parse(data)

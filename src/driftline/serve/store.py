@@ -7,7 +7,7 @@ import platform
 import time
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
@@ -234,6 +234,15 @@ class Store(ABC):
                 id, key, digest, y, Answer.of_plain(answer if quantiles is None else [*answer, json.loads(quantiles)])
             )
         return None
+
+    def told_among(self, model: int, ids: Sequence[str]) -> set[str]:
+        """Those ids whose label was learned."""
+        found: set[str] = set()
+        for start in range(0, len(ids), 500):
+            some = ids[start : start + 500]
+            query = f"SELECT id FROM told WHERE model = ? AND id IN ({', '.join('?' * len(some))})"
+            found.update(id for (id,) in self._read(query, model, *some))
+        return found
 
     # Writing.
 

@@ -198,7 +198,7 @@ class Unit(Stateful):
         assert isinstance(learner, Forecaster)
         if not learner.n_seen_:
             return [self._answer(learner.learner.ask(self.raw(x))) for x in rows]
-        return _answers(learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
+        return answers_of(learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
 
     def tell(self, ticket: Any, y: float) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
@@ -273,7 +273,7 @@ class Unit(Stateful):
         return unit, extra.plain
 
 
-def _answers(found: Run | Forecast) -> list[Answer]:
+def answers_of(found: Run | Forecast) -> list[Answer]:
     """The answers of a run or a forecast that has intervals."""
     columns = [part.tolist() for part in (found.predictions, found.lower, found.upper, found.quantiles) if part is not None]
     return [Answer.of(*row) for row in zip(*columns, strict=True)]

@@ -10,12 +10,14 @@
 
 namespace driftline {
 
-// Reads {"rows": [{"x": {"a": 1.5, ...}, "y": 2}, ...]}: x before or after y, an object or an array, and the same names
-// in the same order in all rows. Anything else is left to a complete parser, and so is the first row: the names of the
-// others are compared with its names byte by byte, so that they are sound if it is.
+// Reads {"rows": [{"id": "r1", "x": {"a": 1.5, ...}, "y": 2}, ...]}: fields in any order, x an object or an array, the same
+// names in the same order in all rows, and ids in all rows or in none. Anything else is left to a complete parser, and so is
+// the first row: the names of the others are compared with its names byte by byte, so that they are sound if it is. Ids are
+// in printable ASCII, without a backslash.
 class JsonTable {
   public:
     std::string_view first; // the first row
+    std::vector<std::string_view> ids;
     std::vector<double> x, y;
     std::size_t width = 0;
 
@@ -28,7 +30,7 @@ class JsonTable {
             if (!read_row())
                 return false;
         while (take(','));
-        return take(']') && take('}') && peek() == end;
+        return take(']') && take('}') && peek() == end && (ids.empty() || ids.size() == y.size());
     }
 
   private:
@@ -40,12 +42,14 @@ class JsonTable {
         const char* start = peek();
         if (!take('{'))
             return false;
-        bool has_x = false, has_y = false;
+        bool has_x = false, has_y = false, has_id = false;
         do
             if (!has_x && take("\"x\""))
                 has_x = take(':') && read_features();
             else if (!has_y && take("\"y\""))
                 has_y = take(':') && read_number(y);
+            else if (!has_id && take("\"id\""))
+                has_id = take(':') && read_id();
             else
                 return false;
         while (take(','));
@@ -54,6 +58,16 @@ class JsonTable {
         if (first.empty())
             first = {start, static_cast<std::size_t>(at - start)};
         return true;
+    }
+
+    bool read_id() {
+        if (!take('"'))
+            return false;
+        const char* start = at;
+        while (at < end && *at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
+            ++at;
+        ids.emplace_back(start, static_cast<std::size_t>(at - start));
+        return skip('"');
     }
 
     bool read_features() {
