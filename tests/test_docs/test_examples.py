@@ -31,6 +31,7 @@ HERE = [
 ]
 ELSEWHERE = {
     "docs/adding_a_learner.md": "tests/test_adding_a_learner.py",
+    "docs/mlflow.md": "tests/test_mlflow/test_mlflow.py",
     "docs/queues.md": "tests/test_consume/test_docs.py",
     "docs/recipes.md": "tests/test_docs/test_recipes.py",
     "docs/service.md": "tests/test_serve/test_docs.py",
