@@ -284,6 +284,44 @@ def test_wild_labels_and_rows_leave_everything_finite():
             assert np.isfinite(model.covariance_).all()
 
 
+@for_each("loss", ("poisson", "gamma"))
+def test_a_mean_is_at_most_ten_times_the_largest_label_once_32_are_known(loss):
+    """exp(w.x) of a row far from all others could be any number, and one such row would outweigh all others in a score."""
+    X, y = rows_of(loss, seed=8, rows=60)
+    model = dl.GLM(loss=loss, intercept=False)
+    for t, (x, label) in enumerate(zip(X, y, strict=True)):
+        far = 1e3 * np.sign(model.predict_one(x) - 1) * x if t else x
+        plainly = math.exp(min(float(model.coef_ @ far), 700)) if t else 1.0
+        most = 10 * max(y[:t].max(), 1.0 if loss == "poisson" else 0.0) if t >= 32 else math.inf
+        assert model.predict_one(far) == pytest.approx(min(plainly, most), rel=1e-9)
+        assert model.ask(far).prediction == model.predict_one(far)
+        model.learn_one(x, label)
+    far = 1e4 * model.coef_
+    assert model.predict_one(far) == 10 * y.max()
+    assert model.predict_interval(far)[1] >= model.predict_one(far)
+    assert model.predict(far[None])[0] == model.predict_one(far)
+
+
+@for_each("loss", LINKED)
+def test_wild_scales_do_not_spoil_the_mean_loss(loss):
+    """Features in units from 1e-8 to 1e8, and rows from a thousandth to a thousand times as long."""
+    rng = np.random.default_rng(11)
+    scale = 10.0 ** rng.uniform(-8, 8, size=4)
+    Z = rng.normal(size=(20_000, 4)) * 10.0 ** rng.uniform(-3, 3, size=(20_000, 1))
+    u = np.clip(0.5 * Z @ [1.0, -1.0, 0.5, 0.2], -4, 4)
+    draw = {
+        "poisson": lambda: rng.poisson(np.exp(u)).astype(float),
+        "gamma": lambda: rng.gamma(1.0, np.exp(u)),
+        "logistic": lambda: (rng.random(20_000) < special.expit(u)).astype(float),
+    }
+    y = draw[loss]()
+    for options in ({}, {"forgetting": 0.99}, {"drift": 1e-4}):
+        run = dl.GLM(loss=loss, **options).run(Z * scale, y)
+        assert np.isfinite(run.losses).all()
+        if loss != "logistic":
+            assert run.predictions[32:].max() <= 10 * y.max()
+
+
 def test_sample_weights_are_repetitions_of_the_loss():
     """A weight c multiplies the loss: the new u solves u = r c (-slope(u))."""
     model = dl.GLM(loss="poisson", ridge=0.5, intercept=False)

@@ -76,7 +76,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     if (!resets_again(m, view, rho))
         return false;
     view.s = view.norm2;
-    const double prediction = predicted(policy, view);
+    const double prediction = predicted(m, view);
     show(m, view, prediction, out, t);
     const double error = at_most(at_least(-DBL_MAX, y - view.f), DBL_MAX), gain = error / (rho + view.s);
     move_weights(m, m.x, padded<T>(m.d), gain, error, rho + view.s);
@@ -157,7 +157,7 @@ DRIFTLINE_INLINE LabelUpdate compare(const SecondOrderState<T>& m, View& view, E
     double error = y - view.f;
     if (std::fabs(error) > DBL_MAX) [[unlikely]]
         error = std::copysign(DBL_MAX, error);
-    const double shown = extras.prediction ? predicted(m.policy, view) : view.f;
+    const double shown = extras.prediction ? predicted(m, view) : view.f;
     const LabelUpdate change = {shown, rho, error, error * view.scale / (rho + view.s), y, rho};
     if (m.policy.has_mean()) [[unlikely]]
         return linked(m, view, change, y);
@@ -294,7 +294,7 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
     }
     if (s)
         *s = plain_s(view);
-    prediction = predicted(m.policy, view);
+    prediction = predicted(m, view);
     return Status::done;
 }
 

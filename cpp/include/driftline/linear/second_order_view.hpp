@@ -185,9 +185,20 @@ template <class T> DRIFTLINE_ONCE void look_at_restarted(SecondOrderState<T>& m,
     m.ready = false;
 }
 
-DRIFTLINE_INLINE double predicted(const Policy& policy, const View& view) {
+// The mean of a label of a generalised linear model.
+template <class T> DRIFTLINE_ONCE double predicted_mean(const SecondOrderState<T>& m, double f) {
+    const Likelihood kind = m.policy.likelihood;
+    const bool grows = kind == Likelihood::poisson || kind == Likelihood::gamma;
+    const double least = kind == Likelihood::poisson ? 1 : 0, mean = mean_of(kind, f);
+    const double most =
+        grows && m.sums.rows >= enough_labels ? largest_reach * at_least(least, m.sums.largest_label) : DBL_MAX;
+    return m.policy.predictions.hold(at_most(mean, most));
+}
+
+template <class T> DRIFTLINE_INLINE double predicted(const SecondOrderState<T>& m, const View& view) {
+    const Policy& policy = m.policy;
     if (policy.has_mean()) [[unlikely]]
-        return policy.predictions.hold(mean_of(policy.likelihood, view.f));
+        return predicted_mean(m, view.f);
     return policy.predictions.hold(policy.shrink ? view.f * shrinkage(policy, view.scale * view.scale, view.s) : view.f);
 }
 
