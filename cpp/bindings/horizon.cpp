@@ -102,6 +102,14 @@ void bind_horizon(nb::module_& m) {
                                  out.push_back(season);
                          return out;
                      })
+        .def(
+            "labels",
+            [](const HorizonCore& self, Index count) {
+                const std::vector<double>& all = self.model->series().labels();
+                const Index n = std::clamp<Index>(count, 0, static_cast<Index>(all.size()));
+                return copy_out(all.data() + all.size() - n, n);
+            },
+            arg("count"), nb::sig("def labels(self, count: int) -> typing.Any"), "The last labels, NaN for unknown ones.")
         .def("get_state", &get_state)
         .def("set_state", &set_state, arg("state"));
 }

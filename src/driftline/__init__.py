@@ -90,6 +90,7 @@ extensions.provide(
     "models", *_LEARNERS, "driftline.fleet", "driftline.moments", "driftline.delayed", "driftline.base.ticket"
 )
 extensions.provide("report", "driftline.report.display")
+extensions.provide("fan", "driftline.evaluate.certainty")
 
 
 def __dir__() -> list[str]:

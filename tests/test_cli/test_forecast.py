@@ -416,3 +416,11 @@ def test_a_forecaster_that_learned_text_and_times_in_python_forecasts_files(caps
         )
         code, out, err = call(capsys, "forecast", tmp_path / "m", lacking)
         assert (code, out, "'town'" in err) == (1, "", True)
+
+
+def test_a_forecast_is_drawn(capsys, tmp_path):
+    source, state, picture = tmp_path / "a.csv", tmp_path / "m.drift", tmp_path / "fan.png"
+    series(60).drop(columns=["hour", "wind"]).to_csv(source, index=False)
+    call(capsys, "run", source, "-t", "load", "--steps", STEPS, "--state", state, "--quiet")
+    call(capsys, "forecast", state, "--plot", picture, "--out", tmp_path / "out.csv", "--quiet")
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -224,3 +224,65 @@ def test_a_forged_state_is_refused():
     state = forecaster.__getstate__()
     with pytest.raises(ModelFileError, match="series"):
         dl.Forecaster.__new__(dl.Forecaster).__setstate__({**state, "series": {**state["series"], "fitted": 10_000}})
+
+
+def spread_of_sums(y, steps, count=4000):
+    """The standard deviation of the sum over all steps, by the sampled paths."""
+    return dl.Forecaster(dl.Auto(), steps).fit(y).forecast().samples(count).sum(axis=1).std()
+
+
+def test_sums_of_sampled_paths_are_spread_as_those_of_the_labels():
+    """Independent labels add their variances; a random walk's sum over h steps has the variance h (h + 1) (2 h + 1) / 6."""
+    noise, steps = np.random.default_rng(2).standard_normal(400), 7
+    assert spread_of_sums(10 + noise, steps) == pytest.approx(np.sqrt(steps), rel=0.2)
+    walk = np.sqrt(steps * (steps + 1) * (2 * steps + 1) / 6)
+    assert spread_of_sums(noise.cumsum(), steps) == pytest.approx(walk, rel=0.25)
+
+
+def test_sampled_paths_have_the_forecasts_quantiles_at_each_step():
+    levels = [0.05, 0.5, 0.9]
+    forecast = dl.Forecaster(dl.Auto(low=0), STEPS).fit(monthly()).forecast(quantiles=levels)
+    paths = forecast.samples(20_000, seed=1)
+    np.testing.assert_allclose(np.quantile(paths, levels, axis=0).T, forecast.quantiles, rtol=0.02)
+    np.testing.assert_array_equal(paths, forecast.samples(20_000, seed=1))
+    assert paths.min() >= 0
+
+
+def test_paths_need_some_labels_and_a_forecaster_that_learns_them():
+    y = monthly()
+    with pytest.raises(ValueError, match="smoothing=True"):
+        dl.Forecaster(dl.RLS(), 2).fit(y).forecast().samples(3)
+    with pytest.raises(ValueError, match="too few labels"):
+        dl.Forecaster(dl.Auto(), 2).fit(y[:5]).forecast().samples(3)
+    with pytest.raises(ValueError, match="count must be"):
+        dl.Forecaster(dl.Auto(), 2).fit(y).forecast().samples(0)
+
+
+def test_intervals_of_a_short_series_widen_with_the_step_and_are_earned_by_all_steps():
+    y = np.random.default_rng(5).standard_normal(40).cumsum()
+    forecaster = dl.Forecaster(dl.Auto(), 8).fit(y[:18])
+    assert not np.isfinite(forecaster.forecast(level=0.95).upper).any()  # the level needs 19 labels
+    width = np.subtract(*(getattr(forecaster.update(y[18:]).forecast(level=0.95), end) for end in ("upper", "lower")))
+    assert np.isfinite(width).all()
+    assert width[-1] > 1.3 * width[0]
+
+
+def test_intervals_of_short_series_hold_their_level():
+    """Eighty random walks of 60 labels, the last 20 of them judged; Auto alone covers less of them."""
+    inside = []
+    for seed in range(80):
+        y = np.random.default_rng(seed).standard_normal(60).cumsum()
+        run = dl.Forecaster(dl.Auto(), 4).run(np.empty((60, 0)), y, level=0.9)
+        inside.append(((run.lower <= y[:, None]) & (y[:, None] <= run.upper))[40:].mean(axis=0))
+    assert np.abs(np.mean(inside, axis=0) - 0.9).max() < 0.04
+
+
+def test_a_forecast_draws_itself_after_the_labels_that_it_holds(tmp_path):
+    y = monthly()
+    forecast = dl.Forecaster(dl.Auto(), STEPS).fit(y).forecast()
+    np.testing.assert_array_equal(forecast.labels, y[-4 * STEPS :])
+    axes = forecast.plot(path=tmp_path / "fan.png")
+    drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
+    np.testing.assert_array_equal(drawn["labels"], y[-4 * STEPS :])
+    np.testing.assert_array_equal(drawn["prediction"], forecast.predictions)
+    assert (tmp_path / "fan.png").stat().st_size > 1000

@@ -20,12 +20,13 @@ from driftline.tables.inputs import Array
 Levels = Sequence[float] | Array
 QUANTILES = (0.05, 0.5, 0.95)  # the levels unless others are given
 
+NORMAL = NormalDist()
 _LEVELS: list[float] = _core.levels
 
 
 def _half_width(level: float) -> float:
     """Half the width of the interval that covers a share ``level`` of a standard Gaussian."""
-    return -NormalDist().inv_cdf((1 - level) / 2)  # (1 + level) / 2 would round the highest levels to 1
+    return -NORMAL.inv_cdf((1 - level) / 2)  # (1 + level) / 2 would round the highest levels to 1
 
 
 _HALF_WIDTHS = [_half_width(level) for level in _LEVELS]

@@ -219,6 +219,10 @@ def forecast(
         float, typer.Option(metavar="SHARE", help="The share of labels that the intervals should contain.")
     ] = FORECAST_LEVEL,
     quantiles: options.Quantiles = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the forecast as a fan (.png, .svg, .pdf), after the last labels."),
+    ] = None,
     delimiter: options.Delimiter = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -239,9 +243,12 @@ def forecast(
     combinations.check_level(level)
     spread = as_spread("forecast", level, combinations.quantiles_in(quantiles))
     check_file("--out", out, FORMATS)
-    check_distinct({"MODEL": model, "SOURCE": source, "--out": out})
+    check_file("--plot", plot, PICTURES)
+    check_distinct({"MODEL": model, "SOURCE": source, "--out": out, "--plot": plot})
     with errors.reported("forecast", LAYOUT):
-        count, warning = forecasting.forecast(model, source, out=out or STDOUT, spread=spread, delimiter=delimiter)
+        count, warning = forecasting.forecast(
+            model, source, out=out or STDOUT, spread=spread, delimiter=delimiter, plot=plot
+        )
     if not quiet and out != STDOUT:
         typer.echo(f"{count:,} row{'' if count == 1 else 's'} ahead: {out}")
     if not quiet and warning is not None:

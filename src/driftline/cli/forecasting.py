@@ -84,12 +84,14 @@ def _columns(model: Forecaster) -> dict[Any, Column]:
     return {} if columns is None else columns.columns
 
 
-def forecast(path: Path, source: str | None, *, out: str, spread: Spread, delimiter: str | None) -> tuple[int, str | None]:
+def forecast(
+    path: Path, source: str | None, *, out: str, spread: Spread, delimiter: str | None, plot: Path | None = None
+) -> tuple[int, str | None]:
     """Forecasts the next rows; returns their number, and a warning if they do not seem to be the next ones."""
     with locked("forecast", {"--out": out}):
         trained = load(path)
         if source is None:
-            return _without_rows(trained, out, spread), None
+            return _without_rows(trained, out, spread, plot), None
         options = trained.options if delimiter is None else replace(trained.options, delimiter=delimiter)
         rows = Rows(source, options, known=trained.read)
         try:
@@ -100,7 +102,7 @@ def forecast(path: Path, source: str | None, *, out: str, spread: Spread, delimi
                 raise DataError(f"goes back in time: {THE_NEXT_ROWS}", source=rows.name)
             refuse_learned(blocks[0], recent, rows.name, THE_NEXT_ROWS)
             X = [row for block in blocks for row in block.X.mappings()]
-            columns = _beginning(trained, blocks) | _forecast(trained, X, spread, rows.name)
+            columns = _beginning(trained, blocks) | _forecast(trained, X, spread, rows.name, plot)
             warning = unlike_spacing(columns.get("time"), recent)
             with new_output(out, rows.ending) as output:
                 output.write(columns, blocks[0].zone)
@@ -109,7 +111,7 @@ def forecast(path: Path, source: str | None, *, out: str, spread: Spread, delimi
         return len(X), None if warning is None else f"{rows.name}: {warning}"
 
 
-def _without_rows(trained: TrainedForecaster, out: str, spread: Spread) -> int:
+def _without_rows(trained: TrainedForecaster, out: str, spread: Spread, plot: Path | None) -> int:
     model = trained.model
     if known := _known_features(trained):
         words = (
@@ -117,7 +119,7 @@ def _without_rows(trained: TrainedForecaster, out: str, spread: Spread) -> int:
         )
         raise DataError(words, source="SOURCE")
     steps = np.arange(model.steps)
-    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, spread, "SOURCE")
+    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, spread, "SOURCE", plot)
     with new_output(out, ".csv") as output:
         output.write(columns, None)
     return model.steps
@@ -184,12 +186,14 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Se
             raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)
 
 
-def _forecast(trained: TrainedForecaster, X: Any, spread: Spread, source: str) -> Columns:
+def _forecast(trained: TrainedForecaster, X: Any, spread: Spread, source: str, plot: Path | None) -> Columns:
     model = trained.model
     try:
         found = model._forecast(X, spread, WHERE)
     except ValueError as error:
         raise DataError(str(error), source=source) from error
+    if plot is not None:
+        found.plot(path=plot)
     return {"prediction": found.predictions, **spread_columns(found)}
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from driftline import extensions
+from driftline.base.rules import whole
 from driftline.base.run import Run
+from driftline.delayed.paths import Paths
 from driftline.tables.inputs import Array
+
+_COUNT = whole(1, 10_000_000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +27,7 @@ class Forecast:
         level: the level of the intervals.
         quantiles: of the labels, (n, k), infinite at such steps too; None if not requested.
         quantile_levels: their levels, (k,).
+        labels: the last labels before the forecast; empty unless forecasts from the labels alone are mixed in.
     """
 
     predictions: Array
@@ -29,6 +36,41 @@ class Forecast:
     level: float
     quantiles: Array | None = None
     quantile_levels: Array | None = None
+    labels: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    paths: Paths | None = field(default=None, repr=False)
+
+    def samples(self, count: int, seed: int | None = 0) -> Array:
+        """Draws whole paths of the next rows, (count, n), for questions about several rows at once.
+
+        At each step, their values are spread like the forecast's quantiles. From step to step, they depend on each other as
+        the errors of earlier forecasts did. So their sums, maxima and so on are spread like those of the labels.
+
+        Args:
+            count: how many.
+            seed: of the random numbers; None for other ones each time.
+
+        >>> import driftline as dl
+        >>> y = np.random.default_rng(0).standard_normal(200).cumsum()
+        >>> paths = dl.Forecaster(dl.Auto(), steps=7).fit(y).forecast().samples(1000)
+        >>> paths.shape
+        (1000, 7)
+        >>> lower, upper = np.quantile(paths.sum(axis=1), [0.05, 0.95])  # how much in the next week
+        """
+        if self.paths is None:
+            raise ValueError("Forecast.samples: only a forecaster with smoothing=True learns how its steps hang together")
+        return self.paths.draw(_COUNT.require("Forecast.samples", "count", count), seed)
+
+    def plot(self, labels: Any = None, *, actual: Any = (), ax: Any = None, path: Any = None) -> Any:
+        """Draws the forecast as a fan, see :func:`driftline.evaluate.plot_fan`. Needs the extra ``plot``.
+
+        Args:
+            labels: the last labels before the forecast; None for those that it holds.
+            actual: the labels that came, the next row first.
+            ax: matplotlib axes to draw on; None for new ones.
+            path: file for the picture.
+        """
+        (fan,) = extensions.load("fan")
+        return fan.plot_fan(self, labels=self.labels if labels is None else labels, actual=actual, ax=ax, path=path)
 
     def __len__(self) -> int:
         return len(self.predictions)

@@ -18,6 +18,7 @@ from driftline.delayed import given
 from driftline.delayed.forecast import Forecast, ForecastRun
 from driftline.delayed.known import Known, is_featureless
 from driftline.delayed.parallel import in_parallel
+from driftline.delayed.paths import LEVELS, Paths
 from driftline.delayed.series import EXPERTS, Mixed, Series, as_seasons
 from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
 from driftline.delayed.undo import Undo
@@ -380,17 +381,27 @@ class Forecaster(Saved):
         if len(rows) > self._steps:
             raise ValueError(f"{where}: X_next has {len(rows)} rows, but the forecaster has {self._steps} steps")
 
+        series, dense = self._series, Spread(quantiles=LEVELS)
+
         def step(number: int) -> list[float]:
             row = rows[number]
             ticket = self._current(number, where).ask(row if len(row) else {}, number)
-            return [ticket.prediction, *spread.of_ticket(ticket)]
+            return [ticket.prediction, *spread.of_ticket(ticket), *(dense.of_ticket(ticket) if series is not None else [])]
 
-        found = np.array(in_parallel(step, len(rows))).reshape(len(rows), 1 + spread.width)
-        if self._series is not None:
-            found = _mixed(self._series.forecast(found[:, 0]), found, spread)
+        width = 1 + spread.width
+        found = np.array(in_parallel(step, len(rows))).reshape(len(rows), width + (len(LEVELS) if series is not None else 0))
+        found, quantiles = found[:, :width], found[:, width:]
+        paths, labels = None, np.empty(0)
+        if series is not None:
+            mixed, limits = series.forecast(found[:, 0]), self._learner._limits
+            found = _mixed(mixed, found, spread)
+            paths = Paths(mixed.quantiles(quantiles, LEVELS), mixed.link, limits.low, limits.high)
+            labels = series.last(4 * self._steps)
         out = spread.outputs(np.ascontiguousarray(found[:, 0]))
         spread.write(out, slice(None), found[:, 1:])
-        return Forecast(out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles)
+        return Forecast(
+            out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles, labels=labels, paths=paths
+        )
 
     def _current(self, number: int, where: str) -> Learner:
         """The model for a step after learning all known labels."""

@@ -26,33 +26,20 @@ class Mixed:
     Args:
         said: the learner's forecasts.
         rows: the number of rows known at the origin.
-        predictions: the mixtures.
-        ratio: the sizes of their errors in units of the learner's.
-        scale: the scales of their errors, by those of all steps; 0 where there are none yet.
-        freedom: how many labels a scale rests on.
-        link: the correlations of the errors with those of the step before, from the same origin.
+        numbers: the mixtures; the sizes of their errors in units of the learner's; the scales of their errors, by those of
+            all steps, 0 where there are none yet; how many labels a scale rests on; and the correlations of the errors with
+            those of the step before, from the same origin.
         limits: of the label.
     """
 
-    def __init__(
-        self,
-        said: Array,
-        rows: Array,
-        predictions: Array,
-        ratio: Array,
-        scale: Array,
-        freedom: Array,
-        link: Array,
-        limits: Limits,
-    ) -> None:
-        self._said, self._rows, self._limits, self.link = said, rows, limits, link
-        self._middle, self._ratio, self._scale, self._freedom = predictions, ratio, scale, freedom
-        self.predictions = self._inside(predictions)
+    def __init__(self, said: Array, rows: Array, numbers: Array, limits: Limits) -> None:
+        self._said, self._rows, self._numbers, self._limits = said, rows, numbers, limits
+        self._middle, self._ratio, self._scale, self._freedom, self.link = numbers
+        self.predictions = self._inside(self._middle)
 
     def first(self) -> Mixed:
         """The forecast of the first row one step ahead."""
-        parts = (self._said, self._rows, self._middle, self._ratio, self._scale, self._freedom, self.link)
-        return Mixed(*(part[0, :1] for part in parts), limits=self._limits)
+        return Mixed(self._said[0, :1], self._rows[0, :1], self._numbers[:, 0, :1], self._limits)
 
     def ends(self, lower: Array, upper: Array, level: float) -> tuple[Array, Array]:
         """The ends of intervals, from those of the learner."""
@@ -118,14 +105,19 @@ class Series:
         known = np.where(np.abs(y) <= self._learner._door.largest, y, np.nan)
         self._core.rows(said, np.ascontiguousarray(known, dtype=np.float64), out)
         self._rows += len(y)
-        return Mixed(said, rows, *out, limits=self._learner._limits)
+        return Mixed(said, rows, out, self._learner._limits)
 
     def forecast(self, said: Array) -> Mixed:
         """Mixes forecasts of the next rows."""
         said = np.ascontiguousarray(said, dtype=np.float64)
         out = np.empty((5, *said.shape))
         self._core.forecast(said, out)
-        return Mixed(said, np.full(len(said), self._rows), *out, limits=self._learner._limits)
+        return Mixed(said, np.full(len(said), self._rows), out, self._learner._limits)
+
+    def last(self, count: int) -> Array:
+        """The last labels, NaN where one is unknown."""
+        labels: Array = self._core.labels(count)
+        return labels
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self._core.get_state(), "rows": self._rows}
