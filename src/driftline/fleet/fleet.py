@@ -105,10 +105,8 @@ class Fleet(Saved):
         )
         if intervals and learner._estimator_type == "classifier":
             raise ValueError("Fleet: intervals=True needs a regressor: classes have no intervals")
-        self._pool: Pool | None = None
+        self._pool: Pool | None = _lent(pooled)
         self._set_up(options)
-        if isinstance(pooled, Fleet) and self._pool is not None and pooled._pool is not None:
-            self._pool.freeze(pooled._pool)
         self._undecided = True
         self._named_by_keys = named is None
         self._guard = Guard("Fleet")
@@ -445,7 +443,7 @@ class Fleet(Saved):
           and of the key's own one
         """
         with self._guard.claim(only=True):
-            table, more = self._models.summary(len(self)), {}
+            table, more = self._models.summary(len(self)), dict[str, Array]()
             if self._pool is not None:
                 table, more = self._pool.summary(table)
         keys = as_objects(self.keys_) if self._options.named else np.arange(len(self))
@@ -576,6 +574,15 @@ class Fleet(Saved):
         models = "" if options.n is None else f", {options.n}"
         flags = "".join(f", {name}=True" for name in ("named", "alarms", "intervals", "pooled") if getattr(options, name))
         return f"Fleet({self._learner!r}{models}{flags})"
+
+
+def _lent(pooled: Any) -> Pool | None:
+    """The pool of a trained fleet, for another one that leaves it as it is."""
+    if not isinstance(pooled, Fleet) or pooled._pool is None:
+        return None
+    pool = Pool(pooled._pool.model.clone(), alarms=False)
+    pool.freeze(pooled._pool)
+    return pool
 
 
 def _made(saved: dict[str, Any]) -> Fleet:

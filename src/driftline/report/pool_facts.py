@@ -49,12 +49,11 @@ def pool_facts(fleet: Fleet) -> list[PoolFacts]:
     table = fleet.summary()
     level = table["level"] - (np.nanmedian(table["level"]) if np.isfinite(table["level"]).any() else 0.0)
     words = _weights(fleet, table["rows"])
+    shares, pool, own = table["share"], np.sqrt(table["pool_mse"]), np.sqrt(table["own_mse"])
     found = [
-        PoolFacts(str(key), *map(float, numbers), *words.get(place, ()))
-        for place, (key, *numbers) in enumerate(
-            zip(fleet.keys_, table["share"], level, np.sqrt(table["pool_mse"]), np.sqrt(table["own_mse"]), strict=True)
-        )
-        if np.isfinite(table["own_mse"][place])
+        PoolFacts(str(key), shares[at], level[at], pool[at], own[at], *words.get(at, (None, np.nan, np.nan)))
+        for at, key in enumerate(fleet.keys_)
+        if np.isfinite(own[at])
     ]
     return sorted(found, key=lambda fact: -fact.factor)
 
