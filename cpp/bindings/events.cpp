@@ -3,7 +3,7 @@
 
 #include <nanobind/stl/vector.h>
 
-#include "arrays.hpp"
+#include "alarm_state.hpp"
 
 namespace driftline::bindings {
 
@@ -32,8 +32,11 @@ template <class T> auto reader(const Table2& X) {
 void add(Watch& self, Vector labels, Vector predictions, const Table2& X, const std::vector<bool>& coded) {
     const auto count = static_cast<Index>(labels.shape(0));
     require(static_cast<Index>(predictions.shape(0)) == count && static_cast<Index>(X.shape(0)) == count);
-    self.widen(static_cast<Index>(X.shape(1)), coded);
-    if (X.dtype() == nb::dtype<float>())
+    const auto width = static_cast<Index>(X.shape(1));
+    self.widen(width, coded);
+    if (width < self.width()) // unknown in these rows
+        self.add(labels.data(), predictions.data(), count, [](Index, Index) { return std::nan(""); });
+    else if (X.dtype() == nb::dtype<float>())
         self.add(labels.data(), predictions.data(), count, reader<float>(X));
     else if (X.dtype() == nb::dtype<double>())
         self.add(labels.data(), predictions.data(), count, reader<double>(X));
@@ -56,6 +59,39 @@ nb::object explain(Vector labels, Vector errors, const Table2& X, Index from, In
     return table_of(Watch::explain({labels.data(), errors.data(), inputs.data(), count, width}, from, to, coded));
 }
 
+template <class Visit> void visit_saved(events::SavedWatch& saved, Visit&& visit) {
+    visit("watch_numbers", saved.numbers);
+    visit("watch_tail", saved.tail);
+    visit("watch_channels", saved.channels);
+    visit("watch_events", saved.events);
+    visit("watch_onsets", saved.onsets);
+    visit("watch_suspects", saved.suspects);
+    visit("watch_usual", saved.usual);
+}
+
+nb::dict get_state(const Watch& self) {
+    nb::dict out;
+    write_alarm(self.alarm(), [&](const char* name, const double* from, Index count) { out[name] = copy_out(from, count); });
+    events::SavedWatch saved = self.save();
+    visit_saved(saved, [&](const char* name, const std::vector<double>& from) {
+        out[name] = copy_out(from.data(), std::ssize(from));
+    });
+    return out;
+}
+
+void set_state(Watch& self, const nb::dict& from) {
+    const Alarm alarm = read_alarm([&](const char* name, double* to, Index count) { copy_in(from, name, to, count); });
+    events::SavedWatch saved;
+    visit_saved(saved, [&](const char* name, std::vector<double>& to) { // missing values are NaN, and limits infinite
+        Vector array;
+        if (!from.contains(name) || !nb::try_cast(from[name], array, false))
+            throw nb::value_error((std::string("the state's ") + name + " has another shape or type").c_str());
+        to.assign(array.data(), array.data() + array.size());
+    });
+    if (!self.restore(saved, alarm))
+        throw nb::value_error("the watch's state is out of range");
+}
+
 } // namespace
 
 void bind_events(nb::module_& m) {
@@ -65,7 +101,9 @@ void bind_events(nb::module_& m) {
         .def("add", &add, arg("labels"), arg("predictions"), arg("X"), arg("coded"), "Takes rows.")
         .def(
             "events", [](const Watch& self) { return table_of(self.events()); }, "The events, one a row.")
-        .def_prop_ro("rows", &Watch::rows);
+        .def_prop_ro("rows", &Watch::rows)
+        .def("get_state", &get_state)
+        .def("set_state", &set_state, arg("state"));
     m.def("explain", &explain, arg("labels"), arg("errors"), arg("X"), arg("start"), arg("stop"), arg("coded"),
           "What distinguishes some rows from those before, one finding a row.");
 }

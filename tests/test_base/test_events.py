@@ -1,5 +1,7 @@
 """Events, found in streams whose changes are known."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -292,3 +294,42 @@ def test_every_kind_has_a_sentence(kind):
     event = dl.Event(7, 9, kind, None if kind.startswith("label") else "wind", 2.0, 3.0, 0.9)
     assert str(event).startswith("row 7: ")
     assert "{" not in str(event)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 500, 1010, 1750, 2200])
+def test_a_watch_continues_from_a_copy(cut):
+    y, predictions, X = changing(1)
+    whole, part = dl.Watch(), dl.Watch()
+    whole.update_many(y, predictions, X)
+    part.update_many(y[:cut], predictions[:cut], X[:cut])
+    part = pickle.loads(pickle.dumps(part))
+    part.update_many(y[cut:], predictions[cut:], X[cut:])
+    assert part.events == whole.events
+
+
+def test_an_invalid_state_is_refused_and_changes_nothing():
+    y, predictions, X = changing(1)
+    watch = dl.Watch()
+    watch.update_many(y, predictions, X)
+    good, events = watch.__getstate__(), watch.events
+    for name in (name for name in good if name.startswith("watch_")):
+        for bad in (good[name][:-1], np.append(good[name], 1.0), np.full_like(good[name], 1e300)):
+            if bad.shape == good[name].shape and np.array_equal(bad, good[name]):
+                continue
+            try:
+                watch.__setstate__({**good, name: bad})
+            except ValueError:
+                continue
+            assert name in ("watch_tail", "watch_channels", "watch_onsets", "watch_suspects"), name
+            watch.update_many(y, predictions, X)  # whatever it finds
+    watch.__setstate__(good)
+    assert watch.events == events
+
+
+def test_rows_without_inputs_may_follow_rows_with_them():
+    y, predictions, X = changing(1)
+    watch = dl.Watch()
+    watch.update_many(y, predictions, X)
+    watch.update_many(y, predictions)
+    watch.update_many(y, predictions, X)
+    assert {"input_missing"} <= {event.kind for event in watch.events}

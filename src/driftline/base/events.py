@@ -11,6 +11,8 @@ import numpy as np
 
 from driftline import _core
 from driftline.base.rules import number
+from driftline.storage import codec
+from driftline.storage.codec import Stateful
 from driftline.tables import kinds
 from driftline.tables.block import MAPPINGS, NUMBERS, RowBlock, as_block
 from driftline.tables.inputs import Array, Name
@@ -86,7 +88,7 @@ class Event:
         return SENTENCES[self.kind].format(who=who, target=target, before=before, after=after)
 
 
-class Watch:
+class Watch(Stateful):
     """Watches labels, predictions and inputs, and finds what changed: see :doc:`/events`.
 
     It keeps the latest rows, up to 4,096, so its memory does not grow with the stream. Events do not depend on how the rows
@@ -149,11 +151,22 @@ class Watch:
         """The events so far, sorted by row. A change is judged by the rows since, so the latest event may change yet."""
         return as_events(np.asarray(self._core.events()), self._names)
 
-    def __reduce__(self) -> Any:
-        raise TypeError("Watch: cannot be pickled or copied")
+    def __getstate__(self) -> dict[str, Any]:
+        core: dict[str, Any] = self._core.get_state()
+        names = None if self._names is None else list(self._names)
+        return {"false_every": self.false_every, "names": names, "codes": self._codes, **core}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(false_every=state["false_every"])  # type: ignore[misc]
+        self._core.set_state(state)
+        self._names = state["names"]
+        self._codes = {name: dict(codes) for name, codes in state["codes"].items()}
 
     def __repr__(self) -> str:
         return f"Watch(false_every={self.false_every:g})"
+
+
+codec.register(Watch, "Watch")
 
 
 def _is_plain(block: RowBlock) -> bool:

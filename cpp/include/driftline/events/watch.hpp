@@ -22,6 +22,11 @@ struct Suspect {
     double before, after;
 };
 
+// A watch as numbers, all but its alarm.
+struct SavedWatch {
+    std::vector<double> numbers, tail, channels, events, onsets, suspects, usual;
+};
+
 class Watch {
   public:
     explicit Watch(double limit) { alarm_.limit = limit; }
@@ -64,6 +69,110 @@ class Watch {
         }
     }
 
+    const Alarm& alarm() const { return alarm_; }
+
+    SavedWatch save() const {
+        SavedWatch out;
+        for (const Index number : {width_, count_, start_, found_, labels_found_, due_, alarm_row_, explained_from_,
+                                   explained_until_, late_until_, changed_, fitted_, refit_})
+            out.numbers.push_back(static_cast<double>(number));
+        for (const bool truth : {is_open_, labels_suspected_, labels_clear_})
+            out.numbers.push_back(truth);
+        for (Index j = 0; j < width_ + 2; ++j)
+            out.tail.insert(out.tail.end(), tail_.data() + j * tail_size, tail_.data() + j * tail_size + count_ - start_);
+        const auto put = [&](const Channel& channel) {
+            const auto* from = reinterpret_cast<const double*>(&channel);
+            out.channels.insert(out.channels.end(), from, from + channel_size);
+        };
+        std::for_each(channels_.begin(), channels_.end(), put);
+        put(innovations_);
+        for (const Event& e : events_)
+            for (const double value : {static_cast<double>(e.row), static_cast<double>(e.found), static_cast<double>(e.kind),
+                                       static_cast<double>(e.column), e.before, e.after, e.confidence})
+                out.events.push_back(value);
+        out.onsets.assign(onsets_.begin(), onsets_.end());
+        for (const Suspect& s : suspects_)
+            for (const double value : {static_cast<double>(s.column), static_cast<double>(s.row), static_cast<double>(s.range),
+                                       static_cast<double>(s.clear), s.before, s.after})
+                out.suspects.push_back(value);
+        if (fitted_ >= 0) {
+            const Usual& u = usual_;
+            out.usual = {static_cast<double>(u.used.size()), static_cast<double>(u.lags.size()), u.mean, u.deviation, u.scale,
+                         u.clipped};
+            out.usual.insert(out.usual.end(), u.used.begin(), u.used.end());
+            for (const auto* part : {&u.centre, &u.spread})
+                out.usual.insert(out.usual.end(), part->begin(), part->end());
+            out.usual.insert(out.usual.end(), u.lags.begin(), u.lags.end());
+            out.usual.insert(out.usual.end(), u.beta.begin(), u.beta.end());
+        }
+        return out;
+    }
+
+    // Takes over what save() returned; false if no watch can have saved it.
+    bool restore(const SavedWatch& from, const Alarm& alarm) {
+        Watch own(alarm.limit);
+        own.alarm_ = alarm;
+        if (from.numbers.size() != 16)
+            return false;
+        for (const double number : from.numbers)
+            if (!(std::fabs(number) <= 9007199254740992.0) || number != std::floor(number))
+                return false;
+        const double* number = from.numbers.data();
+        for (Index* to : {&own.width_, &own.count_, &own.start_, &own.found_, &own.labels_found_, &own.due_, &own.alarm_row_,
+                          &own.explained_from_, &own.explained_until_, &own.late_until_, &own.changed_, &own.fitted_, &own.refit_})
+            *to = static_cast<Index>(*number++);
+        for (bool* to : {&own.is_open_, &own.labels_suspected_, &own.labels_clear_})
+            *to = *number++ != 0;
+        const Index kept = own.count_ - own.start_, columns = own.width_ + 2;
+        if (own.width_ < 0 || own.width_ > widest || own.start_ < 0 || kept < 0 || kept > tail_size ||
+            own.changed_ > own.count_ || own.changed_ < 0 || own.alarm_row_ >= own.count_ ||
+            (own.count_ > 0 && own.due_ > own.count_ + patience) || std::ssize(from.tail) != columns * kept ||
+            std::ssize(from.channels) % channel_size != 0 || from.events.size() % 7 != 0 || from.suspects.size() % 6 != 0 ||
+            from.events.size() > 7 * most_events || from.suspects.size() > 6 * 16)
+            return false;
+        const Index known = std::ssize(from.channels) / channel_size - 1;
+        if (known != columns && !(own.count_ == 0 && known == 0))
+            return false;
+        own.channels_.resize(static_cast<std::size_t>(known));
+        own.tail_.resize(static_cast<std::size_t>(known * tail_size), 0.0);
+        for (Index j = 0; j < known; ++j)
+            std::copy_n(from.tail.data() + j * kept, kept, own.tail_.data() + j * tail_size);
+        bool sound = true;
+        const auto take = [&](Channel& channel, Index place) {
+            std::copy_n(from.channels.data() + place * channel_size, channel_size, reinterpret_cast<double*>(&channel));
+            sound = sound && (channel.coded > 0 || (channel.codes >= 0 && channel.codes <= most_codes + 1)) &&
+                    channel.codes >= 0 && channel.codes == std::floor(channel.codes) && std::isfinite(channel.codes);
+        };
+        for (Index j = 0; j < known; ++j)
+            take(own.channels_[static_cast<std::size_t>(j)], j);
+        take(own.innovations_, known);
+        const auto is_row = [&](double row) { return row >= 0 && row < static_cast<double>(own.count_) && row == std::floor(row); };
+        const auto is_column = [&](double j) { return j >= -1 && j < static_cast<double>(own.width_) && j == std::floor(j); };
+        for (std::size_t i = 0; sound && i < from.events.size(); i += 7) {
+            const double* e = from.events.data() + i;
+            sound = is_row(e[0]) && is_row(e[1]) && e[2] >= 0 && e[2] < kinds && e[2] == std::floor(e[2]) && is_column(e[3]);
+            if (sound)
+                own.events_.push_back({static_cast<Index>(e[0]), static_cast<Index>(e[1]), static_cast<int>(e[2]),
+                                       static_cast<Index>(e[3]), e[4], e[5], e[6]});
+        }
+        for (const double row : from.onsets) {
+            sound = sound && row < static_cast<double>(own.count_) && row > -9007199254740992.0 && row == std::floor(row);
+            if (sound)
+                own.onsets_.push_back(static_cast<Index>(row));
+        }
+        for (std::size_t i = 0; sound && i < from.suspects.size(); i += 6) {
+            const double* s = from.suspects.data() + i;
+            sound = is_column(s[0]) && s[0] >= 0 && s[1] < static_cast<double>(own.count_) && std::fabs(s[1]) < 9007199254740992.0;
+            if (sound)
+                own.suspects_.push_back(
+                    {static_cast<Index>(s[0]), static_cast<Index>(s[1]), s[2] != 0, s[3] != 0, s[4], s[5]});
+        }
+        if (!sound || (own.fitted_ >= 0) != !from.usual.empty() || !own.restore_usual(from.usual))
+            return false;
+        *this = own;
+        return true;
+    }
+
     // All events in order; an incident that is still open is judged by the rows so far.
     std::vector<Event> events() const {
         Watch now(*this);
@@ -100,6 +209,37 @@ class Watch {
     }
 
   private:
+    static constexpr Index channel_size = sizeof(Channel) / sizeof(double);
+    static_assert(sizeof(Channel) % sizeof(double) == 0);
+
+    bool restore_usual(const std::vector<double>& from) {
+        if (from.empty())
+            return true;
+        if (from.size() < 6 || !(from[0] >= 0 && from[0] <= most_inputs) || !(from[1] >= 2 && from[1] <= 4))
+            return false;
+        const auto used = static_cast<std::size_t>(from[0]), lags = static_cast<std::size_t>(from[1]);
+        if (from.size() != 6 + 3 * used + lags + 1 + used + lags)
+            return false;
+        Usual& u = usual_;
+        u.mean = from[2], u.deviation = from[3], u.scale = from[4], u.clipped = from[5];
+        const double* next = from.data() + 6;
+        for (std::size_t k = 0; k < used; ++k, ++next) {
+            if (!(*next >= 0 && *next < static_cast<double>(width_)))
+                return false;
+            u.used.push_back(static_cast<Index>(*next));
+        }
+        u.centre.assign(next, next + used);
+        u.spread.assign(next + used, next + 2 * used);
+        next += 2 * used;
+        for (std::size_t k = 0; k < lags; ++k, ++next) {
+            if (!(*next >= 1 && *next <= seasons[std::size(seasons) - 1] + 1))
+                return false;
+            u.lags.push_back(static_cast<Index>(*next));
+        }
+        u.beta.assign(next, next + 1 + used + lags);
+        return true;
+    }
+
     Index width_ = 0, count_ = 0, start_ = 0;
     Alarm alarm_;
     std::vector<Channel> channels_; // labels, errors, inputs
@@ -114,7 +254,7 @@ class Watch {
     std::vector<Index> onsets_; // of the labels' change
     std::vector<Suspect> suspects_;
     Index explained_from_ = -1, explained_until_ = -1; // an input's change explains what labels do in these rows
-    double late_until_ = 0;                            // no look for late labels before that row
+    Index late_until_ = 0;                            // no look for late labels before that row
     Index changed_ = 0;                                // the last change of the labels
 
     // Looks at the rows before `from` and at those until `to`, of which see(sight, row) is told.
@@ -231,7 +371,7 @@ class Watch {
     // Labels that begin to come later than before.
     bool look_for_lateness() {
         const Channel& labels = channel(0);
-        if (labels.seen < warm_up || labels.discrete() || static_cast<double>(count_) < late_until_)
+        if (labels.seen < warm_up || labels.discrete() || count_ < late_until_)
             return false;
         const double rare = -std::log((labels.ties + 2) / (labels.seen + 2));
         Index onset = 0;
@@ -241,7 +381,7 @@ class Watch {
         emit({onset + start_, count_ - 1, label_late, of_label, 0, static_cast<double>(late), 0.99});
         settle(onset + start_);
         explain_labels(onset + start_, count_ + 8);
-        late_until_ = static_cast<double>(count_ + 2 * most_late);
+        late_until_ = count_ + 2 * most_late;
         return true;
     }
 
