@@ -6,7 +6,7 @@ pytest.importorskip("paho.mqtt")
 pytest.importorskip("starlette")
 
 import driftline as dl
-from driftline.consume import StateModel, consume
+from driftline.consume import Counts, StateModel, consume
 from driftline.consume.mqtt import MqttTopics
 from tests.test_consume.drill import Drill
 
@@ -33,6 +33,8 @@ def test_topics_with_wildcards_and_labels_on_another_topic(mosquitto, tmp_path):
 
 def test_a_broker_that_is_away_is_waited_for(mosquitto, tmp_path):
     source = MqttTopics("mqtt://127.0.0.1:1", "x")
-    said = []
-    consume(source, StateModel(tmp_path / "m", dl.RLS()), seconds=0.01, stop=lambda: len(said) == 2, say=said.append)
-    assert "the connection was lost, and is tried again: ConnectionRefusedError" in said[0]
+    said, counts = [], Counts()
+    how = {"seconds": 0.01, "stop": lambda: counts.lost == 3, "counts": counts, "say": said.append}
+    consume(source, StateModel(tmp_path / "m", dl.RLS()), **how)
+    (line,) = said  # once for each outage
+    assert "the connection was lost, and is tried again: ConnectionRefusedError" in line

@@ -93,7 +93,7 @@ def consume(
         say: takes a line about each lost connection and each rejected entry.
     """
     fields, counts = fields or Fields(), counts or Counts()
-    opened = False
+    opened, failing = False, ""
     try:
         while not stop():
             try:
@@ -105,9 +105,11 @@ def consume(
                     _pass_on(source, model, fields, entries, counts, say)
                 elif until_idle:
                     break
+                failing = ""
             except (*source.lost, *model.lost) as error:
                 counts.lost, opened = counts.lost + 1, False
-                say(f"the connection was lost, and is tried again: {type(error).__name__}: {error}")
+                if failing != (failing := f"{type(error).__name__}: {error}"):
+                    say(f"the connection was lost, and is tried again: {failing}")
                 time.sleep(min(seconds, 0.5))
     finally:
         source.close()
