@@ -151,7 +151,7 @@ class Search:
                 process.stop()
                 process.sweep()
         self._tell(items)
-        session.testsfailed = len(self.found)
+        session.testsfailed = len(self.found) or int(bool(items) and not self._reached())
         return True
 
     def _processes(self, items):
@@ -195,6 +195,10 @@ class Search:
             return
         shutil.rmtree(process.folder, ignore_errors=True)
 
+    def _reached(self):
+        """The tests that have run to their end."""
+        return self.passed.keys() | self.found.keys() | self.skipped
+
     def _tell(self, items):
         """Prints the list of what was found."""
         names = {item.nodeid for item in items}
@@ -210,7 +214,8 @@ class Search:
             told = [line for line in lines if line.startswith("E  ")] or lines
             print(f"\nFOUND {name} {how}", *told[:SHOWN], sep="\n  ")
             print(f"  all of it: {os.path.relpath(process.log)}\n  {self._again(name, process)}")
-        print(f"\nfound {len(self.found) or 'nothing'}")
+        why = "" if self._reached() else ", because the time was up before a test had ended: give it more SECONDS"
+        print(f"\nfound {len(self.found) or 'nothing'}{why}")
 
     def _again(self, name, process):
         return (

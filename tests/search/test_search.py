@@ -97,3 +97,12 @@ def test_a_search_survives_crashes_and_hangs_and_lists_what_it_found(here):
     code, told = search(*arguments)
     assert code == 1
     assert "number=1000" in told
+
+
+def test_a_search_that_had_no_time_for_a_test_fails(here):
+    """It has found nothing because it has not looked."""
+    tests = here / "test_these.py"
+    tests.write_text(TESTS)
+    code, told = search("--seconds", "0.001", str(tests))
+    assert code == 1
+    assert "found nothing, because the time was up before a test had ended" in told
