@@ -97,7 +97,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove everything that the other targets created
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-spark build dist demo reproduced docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-forecasts .venv-spark build dist demo reproduced docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -146,6 +146,9 @@ endef
 
 .venv-rivals/ready: build/wheel/ready benchmarks/requirements-rivals.txt
 	$(call environment,.venv-rivals,-r benchmarks/requirements-rivals.txt driftline)
+
+.venv-forecasts/ready: build/wheel/ready benchmarks/requirements-forecasts.txt
+	$(call environment,.venv-forecasts,-r benchmarks/requirements-forecasts.txt driftline)
 
 .venv-spark/ready: build/wheel/ready
 	$(call environment,.venv-spark,"driftline[spark]" "pyspark[connect]" hypothesis pytest)
