@@ -51,10 +51,10 @@ def stream(count, seed, late=0.2):
 
 
 class Consumer:
-    """``driftline consume`` in its own process, which ends when the queue is empty."""
+    """``driftline consume`` in its own process, which ends when the queue is empty, unless ``idle`` is False."""
 
-    def __init__(self, *options):
-        command = [sys.executable, "-c", RUN, *map(str, options), "--until-idle"]
+    def __init__(self, *options, idle=True):
+        command = [sys.executable, "-c", RUN, *map(str, options), *(["--until-idle"] if idle else [])]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def kill(self):

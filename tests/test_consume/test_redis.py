@@ -1,5 +1,6 @@
 """Redis streams, with a real server."""
 
+import time
 import urllib.request
 
 import pytest
@@ -13,8 +14,10 @@ import driftline as dl
 from driftline.client import Client
 from driftline.consume import Counts, ServiceModel, StateModel, consume, metrics
 from driftline.consume.redis_streams import RedisStreams
+from tests import patience
 from tests.test_cli.calling import call
-from tests.test_consume.drill import Drill
+from tests.test_consume.drill import Consumer, Drill
+from tests.test_consume.servers import free_port
 from tests.test_serve.process import Process
 
 
@@ -89,3 +92,21 @@ def test_metrics_are_served_on_the_loopback():
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_sigterm_ends_the_command_after_its_batch_and_metrics_show_what_it_did(redis, tmp_path):
+    redis.put("term", [{"u": n, "y": n} for n in range(3)])
+    port = free_port()
+    options = ["--state", tmp_path / "m", "-m", "rls", "--metrics", port]
+    consumer = Consumer(redis.source("term"), *options, idle=False)
+    until = time.monotonic() + patience.SECONDS
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+                if b"driftline_consume_learned_total 3\n" in answer.read():
+                    break
+        except OSError:
+            assert not consumer.ended()
+        time.sleep(0.02)
+    consumer.process.terminate()
+    assert consumer.counts()["learned"] == 3
