@@ -59,7 +59,7 @@ def pool_for(learner: Learner) -> Learner:
         return learner.clone()
     low, high = _range(learner)
     return Standardize() | RLS(
-        forgetting=0.9998, ridge=0.1, keep_prior=True,
+        forgetting=0.9998, ridge=1.0, keep_prior=True,
         intercept=learner.intercept, missing=learner.missing, low=low, high=high,
     )  # fmt: skip
 
