@@ -20,20 +20,26 @@ _TIMEOUT = 30.0  # seconds to wait for a broker
 class KafkaTopics(Queue):
     """One topic of rows, or a second one of labels. Records are sent, and offsets committed, in one transaction.
 
-    Messages are JSON objects. Records have the id as their key. The URL is ``kafka://one:9092,two:9092``; ``settings`` takes
-    more settings of librdkafka, such as those of TLS.
+    Messages are JSON objects. Records have the id as their key.
+
+    Args:
+        url: the addresses, such as ``kafka://one:9092,two:9092``.
+        rows: as for :class:`Queue`, of topics.
+        settings: more settings of librdkafka, such as those of TLS.
+        places: as for :class:`Queue`.
     """
 
     lost: tuple[type[Exception], ...] = (KafkaException,)
 
-    settings: Mapping[str, Any] = {}
-    _consumer: Any = None
+    def __init__(self, url: str, rows: str, *, settings: Mapping[str, Any] | None = None, **places: Any) -> None:
+        super().__init__(url, rows, **places)
+        self._settings = {"bootstrap.servers": url.partition("://")[2], **(settings or {})}
+        self._consumer: Any = None
 
     def open(self) -> None:
         """Joins the group, at the offsets that were committed; ends the transaction of a process that was killed."""
         self.close()
-        settings: dict[str, Any] = {"bootstrap.servers": self.url.partition("://")[2], **self.settings}
-        self._producer = Producer({**settings, "transactional.id": f"{self.group}-{self.read_from[0]}"})
+        self._producer = Producer({**self._settings, "transactional.id": f"{self.group}-{self.read_from[0]}"})
         self._producer.init_transactions(_TIMEOUT)
         how = {
             "group.id": self.group,
@@ -41,7 +47,7 @@ class KafkaTopics(Queue):
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
         }
-        self._consumer = Consumer({**settings, **how, "isolation.level": "read_committed"})
+        self._consumer = Consumer({**self._settings, **how, "isolation.level": "read_committed"})
         self._consumer.subscribe(self.read_from)
         self._joined = False  # which takes seconds
 
