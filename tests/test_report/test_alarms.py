@@ -1,5 +1,6 @@
 """The table of alarms: when errors rose, by how much, for how long, and what changed at that time."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -166,32 +167,24 @@ def test_durations_are_times_if_rows_have_times():
     assert line.since.startswith("3 Mar 2024, 1")
 
 
-def test_an_input_that_leaves_its_range_is_named_and_a_season_is_not():
+def test_an_input_that_moves_is_named_and_a_season_is_not():
     errors = jumping()
     rng = np.random.default_rng(1)
     hour = np.sin(2 * np.pi * np.arange(len(errors)) / 24)
     wind = 5 + rng.normal(size=len(errors)) + np.where(np.arange(len(errors)) >= JUMP, 4.0, 0.0)
     calm = rng.normal(size=len(errors))
-    log = log_of(errors, np.column_stack([hour, wind, calm]), names=["hour", "wind", "calm"])
-    (record,), (line,) = log.alarms.records(), lines_of(log)
-    usual = wind[: record.onset // 64 * 64].reshape(-1, 64).mean(axis=1)
-    expected = [2, 0, wind[record.onset : record.onset + 64].mean(), usual.mean(), usual.std()]
-    (found,) = [own for own in record.inputs if own[0] == 2]
-    assert found == pytest.approx(expected, rel=1e-9)
-    distance = (expected[2] - expected[3]) / expected[4]
-    said = f"wind moved to {expected[2]:.2f} on average (usually {expected[3]:.2f} ± {expected[4]:.2g}"
-    assert line.causes[0] == f"{said}: {distance:.2g} deviations away)."
+    (line,) = lines_of(log_of(errors, np.column_stack([hour, wind, calm]), names=["hour", "wind", "calm"]))
+    assert re.fullmatch(r"wind is [89]\.\d+ on average, instead of [45](\.\d+)?\.", line.causes[0])
     assert not any(name in cause for cause in line.causes for name in ("hour", "calm"))
 
 
-def test_a_label_that_leaves_its_range_and_a_bias_are_named():
+def test_a_label_that_moves_and_a_bias_are_named():
     errors = jumping(after=1.0) + np.where(np.arange(2_500) >= JUMP, 5.0, 0.0)
     log = log_of(errors)
     (record,), (line,) = log.alarms.records(), lines_of(log)
     mean = errors[record.onset : record.onset + 64].mean()
     assert mean == pytest.approx(5, abs=0.5)
-    assert line.causes[0].startswith(f"y moved to {mean:.2f} on average (usually ")
-    assert line.causes[0].endswith(" The inputs were not followed.")
+    assert re.fullmatch(r"y is [45]\.\d+ on average, instead of −?0\.\d+\.", line.causes[0])
     assert line.causes[1:] == [f"predictions too low by {mean:.2f} on average"]
 
 
@@ -225,18 +218,15 @@ def test_a_memory_that_shrank_is_named():
 
 
 @settings(max_examples=20)
-@given(cuts=st.lists(st.integers(1, 2_499), max_size=6), resume=st.booleans(), features=st.sampled_from([None, 1, 3]))
-def test_alarms_do_not_depend_on_how_the_stream_is_cut(cuts, resume, features):
+@given(cuts=st.lists(st.integers(1, 2_499), max_size=6), resume=st.booleans())
+def test_alarms_do_not_depend_on_how_the_stream_is_cut(cuts, resume):
     errors = jumping(until=JUMP + 200)
     rows = np.column_stack([np.arange(2_500.0), errors, np.zeros(2_500), np.full((2_500, 2), np.nan)])
-    X = None if features is None else np.random.default_rng(4).normal(size=(2_500, features))
-    if X is not None:
-        X[7, 0] = np.nan
     alarms = np.flatnonzero(np.isin(np.arange(2_500), [700, 1_510, 1_600, 2_490]))
     whole, log = AlarmLog(), AlarmLog()
-    whole.add(rows, X, alarms)
+    whole.add(rows, alarms)
     for start, stop in pairwise([0, *sorted(set(cuts)), 2_500]):
-        log.add(rows[start:stop], None if X is None else X[start:stop], alarms[(alarms >= start) & (alarms < stop)])
+        log.add(rows[start:stop], alarms[(alarms >= start) & (alarms < stop)])
         log = AlarmLog.restore(log.state()) if resume else log
     assert [record.row for record in log.records()] == alarms.tolist()
     for mine, theirs in zip(log.records(), whole.records(), strict=True):
@@ -249,7 +239,7 @@ def test_many_alarms_take_bounded_memory_and_the_latest_are_kept():
     rng = np.random.default_rng(5)
     for start in range(0, 80_000, 8_000):
         rows = np.column_stack([start + np.arange(8_000.0), rng.normal(size=(8_000, 4))])
-        log.add(rows, None, start + np.arange(0, 8_000, 100))
+        log.add(rows, start + np.arange(0, 8_000, 100))
     records = log.records()
     assert (log.count, len(records), records[-1].row) == (800, 512, 79_900)
     assert sum(len(record.rows) > 0 for record in records) == 32

@@ -184,8 +184,13 @@ def as_watched(block: RowBlock, rows: slice, where: str, codes: dict[Name, dict[
         values = np.zeros(rows.stop - rows.start)
         if given.kind == kinds.TEXT:
             known = codes.setdefault(name, {})
-            numbers = [known.setdefault(text, len(known)) for text in given.values.values]
-            values = np.append(np.array(numbers, dtype=np.float64), np.nan)[given.values.codes]
+            texts = given.values.values
+            numbers = np.full(len(texts) + 1, np.nan)  # the last one is for missing texts
+            used, firsts = np.unique(given.values.codes, return_index=True)
+            for code in used[np.argsort(firsts)].tolist():  # in the order of the rows, however they are cut into blocks
+                if code >= 0:
+                    numbers[code] = known.setdefault(texts[code], len(known))
+            values = numbers[given.values.codes]
         elif given.kind in (kinds.NUMBER, kinds.TRUTH):
             values = np.asarray(given.values, dtype=np.float64)
         columns.append(values)

@@ -1,4 +1,4 @@
-"""Alarms with their context: how much the error rose, which rows were worst, and which inputs were unusual."""
+"""Alarms with their context: how much the error rose, and which rows were worst."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.report import evidence
-from driftline.report.evidence import FIGURES, Evidence
 from driftline.report.recent import COLUMNS
-from driftline.report.usual import BLOCK, Usual
 from driftline.storage.resumable import Resumable, part_of
 from driftline.tables.inputs import Array
 
@@ -20,13 +17,12 @@ TAIL = 2 * BEFORE + AFTER
 AROUND, MOST_DRAWN = 96, 448  # rows kept for the charts: before the onset, and at most before the alarm
 KEPT = 512  # the latest alarms
 DRAWN = 32  # alarms whose rows are kept for the charts
-WORST, INPUTS = 5, 4  # rows and inputs kept for each alarm
+WORST = 5  # rows kept for each alarm
 FEWEST_BEFORE, FEWEST_SINCE = 4, 2  # rows before the onset, and from it to the alarm
-WIDEST = 128  # features; wider models are not watched
 
 AT, Y, PREDICTION = (COLUMNS.index(name) for name in ("at", "y", "prediction"))
-NUMBERS = ("row", "onset", "at", "onset_at", "before", "during", "bias", "watched")
-TABLES = {"worst": 1 + len(COLUMNS), "inputs": 5, "outside": 4, "rows": len(COLUMNS)}  # and their columns
+NUMBERS = ("row", "onset", "at", "onset_at", "before", "during", "bias")
+TABLES = {"worst": 1 + len(COLUMNS), "rows": len(COLUMNS)}  # and their columns
 
 
 @dataclass(frozen=True)
@@ -39,13 +35,7 @@ class AlarmRecord:
         before: the root mean squared error of up to 1,024 rows before the onset.
         during: that of at least 64 rows from the onset on, including the row that raised the alarm.
         bias: the mean error of the same rows; positive if predictions were too low.
-        watched: the number of inputs watched; 0 if they are not known or too many.
-        evidence: figures that indicate the cause.
         worst: (n, 6) rows from the onset on with the largest errors: the row's number, then ``COLUMNS``.
-        inputs: (n, 5) labels and inputs, those that moved furthest first, from :meth:`Usual.moved`; place 0 is the label,
-            place j + 1 is input j.
-        outside: (n, 4) inputs of the worst row that lie outside the range of the rows before: place of the input, value,
-            and the lowest and highest value before.
         rows: the rows around the alarm in ``COLUMNS``; empty for old alarms.
     """
 
@@ -56,18 +46,14 @@ class AlarmRecord:
     before: float
     during: float
     bias: float
-    watched: float
-    evidence: Evidence
     worst: Array
-    inputs: Array
-    outside: Array
     rows: Array
 
 
 class AlarmLog(Resumable):
     """The latest alarms of a stream. The result does not depend on how the stream is cut into blocks."""
 
-    _fields = ("count", "waiting", "rows", "tail", "inputs", "usual")
+    _fields = ("count", "waiting", "rows", "tail")
 
     def __init__(self) -> None:
         self.count = 0  # alarms so far
@@ -75,21 +61,11 @@ class AlarmLog(Resumable):
         self.waiting: list[int] = []  # rows of alarms whose following rows are still arriving
         self.rows = 0
         self.tail = np.empty((0, len(COLUMNS)))
-        self.inputs = np.empty((0, 0))  # labels and features of the rows in the tail
-        self.usual = Usual(TAIL // BLOCK + 2)
 
-    def add(self, values: Array, X: Array | None, alarms: Array) -> None:
-        """Adds rows in ``COLUMNS``, their inputs, and the numbers of the rows that raised an alarm."""
-        watched = [values[:, Y]] if X is None or X.shape[1] > WIDEST else [values[:, Y], X]
-        X = np.column_stack(watched).astype(np.float64)
-        columns = max(X.shape[1], self.inputs.shape[1])
-        self.usual.widen(columns)
-        self.inputs, X = (np.pad(rows, ((0, 0), (0, columns - rows.shape[1]))) for rows in (self.inputs, X))
-        self.tail, self.inputs = np.concatenate([self.tail, values]), np.concatenate([self.inputs, X])
-        before, self.rows = self.rows, self.rows + len(values)
-        start, first, last = self.rows - len(self.tail), before // BLOCK, self.rows // BLOCK
-        if first < last:
-            self.usual.add(self.inputs[first * BLOCK - start : last * BLOCK - start])
+    def add(self, values: Array, alarms: Array) -> None:
+        """Adds rows in ``COLUMNS``, and the numbers of the rows that raised an alarm."""
+        self.tail = np.concatenate([self.tail, values])
+        self.rows += len(values)
         self.count += len(alarms)
         self.waiting += [int(row) for row in alarms]
         while self.waiting and self.waiting[0] + AFTER <= self.rows:
@@ -97,8 +73,7 @@ class AlarmLog(Resumable):
         self._forget()
 
     def _forget(self) -> None:
-        self.tail, self.inputs = self.tail[-TAIL:].copy(), self.inputs[-TAIL:].copy()
-        self.usual.forget()
+        self.tail = self.tail[-TAIL:].copy()
         self.closed = self.closed[-KEPT:]
         for place, record in enumerate(self.closed[:-DRAWN]):
             if len(record.rows):
@@ -119,14 +94,13 @@ class AlarmLog(Resumable):
             errors = self.tail[nearest - start : stop - start, Y] - self.tail[nearest - start : stop - start, PREDICTION]
         onset = nearest + _onset(errors[: alarm - nearest + 1], max(previous - nearest + 1, 0))
         first = max(onset - BEFORE, start)
-        rows, inputs = self.tail[first - start : stop - start], self.inputs[first - start : stop - start]
+        rows = self.tail[first - start : stop - start]
         with np.errstate(over="ignore", invalid="ignore"):
             errors = rows[:, Y] - rows[:, PREDICTION]
         begin = onset - first
         during = slice(begin, max(alarm - first + 1, begin + AFTER))
         order = np.argsort(-np.nan_to_num(np.abs(errors[during]), nan=-1.0), kind="stable") + begin
         order = order[np.isfinite(errors[order])]
-        found, moved = self._evidence(errors, inputs, during, order, self.rows // BLOCK - onset // BLOCK)
         return AlarmRecord(
             row=alarm,
             onset=onset,
@@ -135,44 +109,16 @@ class AlarmLog(Resumable):
             before=_root_mean_square(errors[:begin]),
             during=_root_mean_square(errors[during]),
             bias=_mean(errors[during]),
-            watched=inputs.shape[1] - 1,
-            evidence=found,
             worst=np.column_stack([first + order, rows[order]])[:WORST],
-            inputs=moved,
-            outside=evidence.outside(inputs[order[0], 1:], inputs[:begin, 1:], INPUTS) if len(order) else np.empty((0, 4)),
             rows=rows[max(onset - AROUND, alarm - MOST_DRAWN, first) - first :].copy(),
         )
 
-    def _evidence(self, errors: Array, inputs: Array, during: slice, order: Array, age: int) -> tuple[Evidence, Array]:
-        """Figures that indicate the cause, and how far labels and inputs moved.
-
-        Args:
-            errors: the errors of the rows before the onset and from it on.
-            inputs: labels and features of the same rows.
-            during: the rows from the onset on.
-            order: the rows from the onset on, by the size of their errors.
-            age: the number of blocks that ended after the onset.
-        """
-        before, X = slice(0, during.start), inputs[:, 1:]
-        with np.errstate(all="ignore"):
-            few, made = evidence.few_rows(errors[before], errors[during])
-            others = inputs[during].copy()
-            if few:
-                others[order[: evidence.FEW] - during.start] = np.nan  # a few bad rows do not move an input
-            moved, limit = self.usual.moved(others, age, INPUTS)
-            follows = evidence.followed_inputs(errors[before], X[before], errors[during], X[during])
-            spreads = [evidence.spread(labels) for labels in (inputs[before, 0], others[:, 0])]
-        return Evidence(few, made, limit, *follows, evidence.in_step(errors[during]), *spreads), moved
-
     def state(self) -> dict[str, Any]:
         """Arrays and numbers."""
-        numbers = [
-            [*(getattr(record, name) for name in NUMBERS), *(getattr(record.evidence, name) for name in FIGURES)]
-            for record in self.closed
-        ]
+        numbers = [[getattr(record, name) for name in NUMBERS] for record in self.closed]
         parts = {name: [getattr(record, name) for record in self.closed] for name in TABLES}
         return super().state() | {
-            "closed/numbers": np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBERS) + len(FIGURES)),
+            "closed/numbers": np.array(numbers, dtype=np.float64).reshape(-1, len(NUMBERS)),
             **{f"closed/{name}_counts": np.array([len(part) for part in own]) for name, own in parts.items()},
             **{f"closed/{name}": np.concatenate([np.empty((0, TABLES[name])), *own]) for name, own in parts.items()},
         }
@@ -187,9 +133,9 @@ class AlarmLog(Resumable):
             if len(kept[f"{name}_counts"])
         }
         for place, numbers in enumerate(kept["numbers"].tolist()):
-            own: dict[str, Any] = dict(zip(NUMBERS, numbers[: len(NUMBERS)], strict=True))
+            own: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
             own |= {"row": int(own["row"]), "onset": int(own["onset"])} | {name: parts[name][place] for name in TABLES}
-            self.closed.append(AlarmRecord(evidence=Evidence(*numbers[len(NUMBERS) :]), **own))
+            self.closed.append(AlarmRecord(**own))
         return self
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from driftline.evaluate.baselines import OneSeasonAgo, RunningMean
 from driftline.report import words
 from driftline.report.alarm_log import AFTER, AROUND, AlarmRecord
-from driftline.report.causes import causes
+from driftline.report.causes import causes, event_of
 from driftline.report.contributions import Contributions
-from driftline.report.evidence import NEAR
 from driftline.report.facts import LATELY, Facts
 from driftline.tables.inputs import Array
 
+NEAR = 1.25  # times the earlier error: counts as unchanged
 LONGEST = 512  # rows; at most this many decide whether the error has recovered
 QUIET = 2 / 3  # relative to the usual error: below this, the rows before an onset were quiet
 TYPICAL = 256  # rows of a stretch; the median over stretches is the usual error
@@ -34,6 +34,7 @@ class AlarmLine:
         ratio: during / before.
         level: the error to return to: the earlier one, or the usual one if it had been quiet before.
         quiet: whether it had been quiet.
+        scaled: the factor by which the labels were multiplied, and the level with them; 1 if they were not.
         back: the row at which the error had returned to the level; None if it has not.
         now: the error of the latest rows divided by the level.
         worse: whether the error is still larger, and this is the last alarm that explains it.
@@ -53,6 +54,7 @@ class AlarmLine:
     ratio: float
     level: float
     quiet: bool
+    scaled: float
     back: float | None
     now: float
     worse: bool
@@ -72,7 +74,9 @@ def _line(facts: Facts, found: Contributions | None, record: AlarmRecord, *, las
     at, onset, *view = (float(place) for place in places)
     usual = _usual(facts, record.onset)
     quiet = usual is not None and record.before < QUIET * usual
-    level = usual if usual is not None and quiet else record.before
+    event = event_of(facts, record)
+    scaled = event.after / event.before if event is not None and event.kind == "label_scale" and event.before else 1.0
+    level = scaled * (usual if usual is not None and quiet else record.before)
     back, now = _back(facts, record, level), _lately(facts, record.onset) / level if level > 0 else np.inf
     return AlarmLine(
         at=at,
@@ -86,10 +90,11 @@ def _line(facts: Facts, found: Contributions | None, record: AlarmRecord, *, las
         ratio=record.during / record.before if record.before > 0 else np.inf,
         level=level,
         quiet=quiet,
+        scaled=scaled,
         back=back,
         now=now,
         worse=not now <= NEAR and (back is None or last),
-        outcome=_outcome(facts, record, back, now, quiet),
+        outcome=_outcome(facts, record, back, now, quiet, scaled),
         causes=causes(facts, found, record, usual if quiet else None),
         worst=[_row(facts, row) for row in record.worst.tolist()],
     )
@@ -154,9 +159,10 @@ def _lately(facts: Facts, onset: int) -> float:
         return float(np.sqrt(facts.fine["squared"][inside].sum() / facts.fine["counted"][inside].sum()))
 
 
-def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, quiet: bool) -> str:
+def _outcome(facts: Facts, record: AlarmRecord, back: float | None, now: float, quiet: bool, scaled: float) -> str:
     """Whether the error is still larger or since when it has recovered, and the current factor."""
     level = "the usual error" if quiet else "the earlier error"
+    level += f", which is {words.number(scaled, 3)} times as large at the new scale" if scaled != 1 else ""
     factor = f"now {words.factor(now)} {level}" if np.isfinite(now) else f"{level} was 0"
     if back is not None:
         when = f"{'on' if facts.by_date else 'at'} {facts.moment(back)}, after {_duration(facts, record.onset, back)}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.events import Event
 from driftline.evaluate import baselines
 from driftline.report import words
 from driftline.report.clock import DATES, ZONED
@@ -216,6 +217,11 @@ class Facts:
     def alarm_rows(self) -> Array:
         """The rows that raised the latest alarms."""
         return np.array([record.row for record in self.log.alarms.records()], dtype=np.int64)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """What changed."""
+        return self.log.watch.events
 
     @cached_property
     def reset_rows(self) -> Array:

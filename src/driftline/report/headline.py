@@ -9,8 +9,7 @@ import numpy as np
 from driftline.evaluate.baselines import BASELINES, OneSeasonAgo
 from driftline.evaluate.metrics import BASELINE_ERRORS
 from driftline.report import words
-from driftline.report.alarms import AlarmLine
-from driftline.report.evidence import NEAR
+from driftline.report.alarms import NEAR, AlarmLine
 from driftline.report.facts import Facts
 
 FEW_ROWS = 30
@@ -82,6 +81,7 @@ def _alarms(facts: Facts, alarms: Sequence[AlarmLine]) -> list[str]:
     recovered = error <= NEAR * line.level
     now = f"{words.number(error, 3)} in the last {words.count(rows, 'row')}"
     than = f"usually {words.number(line.level, 3)}" if line.quiet else f"{words.number(line.level, 3)} before"
+    than += " at the new scale" if line.scaled != 1 else ""
     first = alarms[0]
     rest = ""
     if recovered and not first.quiet and first.now > NEAR:

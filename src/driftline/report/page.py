@@ -16,6 +16,7 @@ from driftline.errors import missing_extra
 from driftline.evaluate.baselines import OneSeasonAgo
 from driftline.report import svg, words
 from driftline.report.alarms import AlarmLine, alarm_lines
+from driftline.report.causes import changes
 from driftline.report.certified import certified, happened
 from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
 from driftline.report.contributions import Contributions, contributions, ranked
@@ -71,6 +72,7 @@ def render(log: RunLog, *, command: str | None = None, title: str | None = None,
         pictures={} if script else {chart.key: svg.chart(chart, facts.by_date) for chart in drawn if not chart.missing},
         data=_embedded(_as_json(facts, drawn, alarms)) if script else "",
         alarms=alarms,
+        changes=changes(facts),
         earlier_alarms=log.alarms.count - len(alarms),
         ratio=words.ratio,
         resets=facts.sums["resets"],

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from driftline.base.alarm import Alarm
+from driftline.base.events import Watch
 from driftline.base.learner import Learner
 from driftline.base.rules import PROBABILITY, WHOLE, Rule
 from driftline.base.run import Run, require_page
@@ -86,6 +87,7 @@ class RunLog(Resumable):
         self.baselines = Baselines(delay)
         self.alarm = Alarm()
         self.alarms = AlarmLog()
+        self.watch = Watch()
         self.recent = RecentRows()
         self.groups = GroupLog()
         self.hindsight: Hindsight | None = None
@@ -145,6 +147,7 @@ class RunLog(Resumable):
         rows = len(run) if X is None else X.shape[0] if table is None else table.rows
         if rows != len(run):
             raise ValueError(f"{where}: X has {rows} rows, the run has {len(run)}")
+        given = table
         table, columns = self._encoded(table, np.isfinite(errors), model, where)
         if table is not None and table.columns < self.features:
             raise ValueError(f"{where}: X has {table.columns} features, expected at least {self.features}")
@@ -158,6 +161,7 @@ class RunLog(Resumable):
         self._set_clock(moments, clock)
         rows = RunRows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
         self._add_rows(rows, blocks)
+        self.watch.update_many(y, predictions, given)
         self._look_back(X, table, blocks, rows)
         self._add_snapshots(run, table, model)
         self.rows += len(run)
@@ -198,7 +202,7 @@ class RunLog(Resumable):
         for place, (start, stop) in enumerate(pairwise(edges)):
             inside = raised[(raised >= start) & (raised < stop)]
             features = blocks[place] if blocks else None
-            self.alarms.add(shown[start:stop], features, self.rows + inside)
+            self.alarms.add(shown[start:stop], self.rows + inside)
             self.groups.add(rows, start, features, self.clock)
 
     def _look_back(self, X: Any, table: RowBlock | None, blocks: list[Array], rows: RunRows) -> None:
@@ -241,7 +245,11 @@ class RunLog(Resumable):
         summary = dict(self.model_summary())
         arrays = {"weights": summary.pop("weights", np.empty(0))}
         columns = None if self.columns is None else {**self.columns.state(), "missing": self.columns.missing}
-        parts = {"alarm": self.alarm.__getstate__(), "hindsight": self.hindsight.state() if self.hindsight else {}}
+        parts = {
+            "alarm": self.alarm.__getstate__(),
+            "watch": _plain(self.watch),
+            "hindsight": self.hindsight.state() if self.hindsight else {},
+        }
         nested = {f"{part}/{name}": value for part, state in parts.items() for name, value in state.items()}
         texts = {"model_summary": json.dumps(summary), "columns": json.dumps(columns)}  # text keeps the order of parameters
         return {**super().state(), **arrays, **texts, **nested}
@@ -256,6 +264,8 @@ class RunLog(Resumable):
             self.columns = Columns(columns["missing"])
             self.columns.restore(columns)
         self.alarm.__setstate__(part_of(state, "alarm"))
+        watch = part_of(state, "watch")
+        self.watch.__setstate__({**watch, "names": json.loads(watch["names"]), "codes": json.loads(watch["codes"])})
         self.hindsight = Hindsight.restore(own) if (own := part_of(state, "hindsight")) else None
         return self
 
@@ -275,6 +285,11 @@ class RunLog(Resumable):
         """
         require_page(path, "RunLog.write")
         RunLog._write_page(self, path, command=command, title=title)
+
+
+def _plain(watch: Watch) -> dict[str, Any]:
+    state = watch.__getstate__()
+    return {**state, "names": json.dumps(state["names"]), "codes": json.dumps(state["codes"])}
 
 
 def _numbers(predictions: Array, where: str) -> Array:

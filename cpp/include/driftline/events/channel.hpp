@@ -223,7 +223,9 @@ struct Channel {
                 double once = 0;
                 for (Index other = 0; other < known; ++other)
                     once += spells[other] == 1;
-                if (ready && seen >= 4 * warm_up && known > 1 && changes >= 64 && once * 100 <= changes) {
+                const bool settled = known > 1 ? seen >= 4 * warm_up && changes >= 64 && once * 100 <= changes
+                                               : coded > 0 && known == 1 && seen >= 2 * warm_up;
+                if (ready && settled) {
                     found.fresh = true, found.at = i - 1, found.before = static_cast<double>(known), found.after = values[i];
                 }
                 code[k] = values[i], spells[k] = 0, codes = static_cast<double>(known + 1);

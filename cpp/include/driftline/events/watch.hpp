@@ -92,12 +92,16 @@ class Watch {
                 out.events.push_back(value);
         out.onsets.assign(onsets_.begin(), onsets_.end());
         for (const Suspect& s : suspects_)
-            for (const double value : {static_cast<double>(s.column), static_cast<double>(s.row), static_cast<double>(s.range),
-                                       static_cast<double>(s.clear), s.before, s.after})
+            for (const double value : {static_cast<double>(s.column), static_cast<double>(s.row),
+                                       static_cast<double>(s.range), static_cast<double>(s.clear), s.before, s.after})
                 out.suspects.push_back(value);
         if (fitted_ >= 0) {
             const Usual& u = usual_;
-            out.usual = {static_cast<double>(u.used.size()), static_cast<double>(u.lags.size()), u.mean, u.deviation, u.scale,
+            out.usual = {static_cast<double>(u.used.size()),
+                         static_cast<double>(u.lags.size()),
+                         u.mean,
+                         u.deviation,
+                         u.scale,
                          u.clipped};
             out.usual.insert(out.usual.end(), u.used.begin(), u.used.end());
             for (const auto* part : {&u.centre, &u.spread})
@@ -118,8 +122,9 @@ class Watch {
             if (!(std::fabs(number) <= 9007199254740992.0) || number != std::floor(number))
                 return false;
         const double* number = from.numbers.data();
-        for (Index* to : {&own.width_, &own.count_, &own.start_, &own.found_, &own.labels_found_, &own.due_, &own.alarm_row_,
-                          &own.explained_from_, &own.explained_until_, &own.late_until_, &own.changed_, &own.fitted_, &own.refit_})
+        for (Index* to :
+             {&own.width_, &own.count_, &own.start_, &own.found_, &own.labels_found_, &own.due_, &own.alarm_row_,
+              &own.explained_from_, &own.explained_until_, &own.late_until_, &own.changed_, &own.fitted_, &own.refit_})
             *to = static_cast<Index>(*number++);
         for (bool* to : {&own.is_open_, &own.labels_suspected_, &own.labels_clear_})
             *to = *number++ != 0;
@@ -146,8 +151,12 @@ class Watch {
         for (Index j = 0; j < known; ++j)
             take(own.channels_[static_cast<std::size_t>(j)], j);
         take(own.innovations_, known);
-        const auto is_row = [&](double row) { return row >= 0 && row < static_cast<double>(own.count_) && row == std::floor(row); };
-        const auto is_column = [&](double j) { return j >= -1 && j < static_cast<double>(own.width_) && j == std::floor(j); };
+        const auto is_row = [&](double row) {
+            return row >= 0 && row < static_cast<double>(own.count_) && row == std::floor(row);
+        };
+        const auto is_column = [&](double j) {
+            return j >= -1 && j < static_cast<double>(own.width_) && j == std::floor(j);
+        };
         for (std::size_t i = 0; sound && i < from.events.size(); i += 7) {
             const double* e = from.events.data() + i;
             sound = is_row(e[0]) && is_row(e[1]) && e[2] >= 0 && e[2] < kinds && e[2] == std::floor(e[2]) && is_column(e[3]);
@@ -162,7 +171,8 @@ class Watch {
         }
         for (std::size_t i = 0; sound && i < from.suspects.size(); i += 6) {
             const double* s = from.suspects.data() + i;
-            sound = is_column(s[0]) && s[0] >= 0 && s[1] < static_cast<double>(own.count_) && std::fabs(s[1]) < 9007199254740992.0;
+            sound = is_column(s[0]) && s[0] >= 0 && s[1] < static_cast<double>(own.count_) &&
+                    std::fabs(s[1]) < 9007199254740992.0;
             if (sound)
                 own.suspects_.push_back(
                     {static_cast<Index>(s[0]), static_cast<Index>(s[1]), s[2] != 0, s[3] != 0, s[4], s[5]});
@@ -254,7 +264,7 @@ class Watch {
     std::vector<Index> onsets_; // of the labels' change
     std::vector<Suspect> suspects_;
     Index explained_from_ = -1, explained_until_ = -1; // an input's change explains what labels do in these rows
-    Index late_until_ = 0;                            // no look for late labels before that row
+    Index late_until_ = 0;                             // no look for late labels before that row
     Index changed_ = 0;                                // the last change of the labels
 
     // Looks at the rows before `from` and at those until `to`, of which see(sight, row) is told.
@@ -494,8 +504,8 @@ class Watch {
             if (own.discrete() || own.intermittent() || onset < 2 * fewest_before)
                 continue;
             const Finding found = judge_input(rows, j, 0, std::max<Index>(onset - 8, 0), stop, {onset}, false);
-            if ((found.kind == input_moved || found.kind == input_units) && found.confidence > sure && found.gain > best.gain &&
-                std::abs(found.onset - onset) <= 8)
+            if ((found.kind == input_moved || found.kind == input_units) && found.confidence > sure &&
+                found.gain > best.gain && std::abs(found.onset - onset) <= 8)
                 best = found;
         }
         if (!(best.gain > least_gain * often(best.column)))
