@@ -1,6 +1,7 @@
 """The contract over HTTP, call by call."""
 
 import asyncio
+import gzip
 import json
 
 import numpy as np
@@ -277,6 +278,35 @@ def test_a_model_is_copied_and_reset(client):
     assert refused(client.post("/v1/models/nobody/reset", json={}), 404)
 
 
+def test_names_that_appear_twice_are_refused(client):
+    """RFC 8259 leaves open which of the two counts."""
+    for text in ('{"x": {"a": 1, "a": 2}, "y": 1}', '{"x": {"a": 1}, "y": 1, "y": 2}'):
+        answer = client.post("/v1/models/m/learn", content=text, headers={"content-type": "application/json"})
+        assert refused(answer, 422)
+        assert "appears twice" in answer.json()["detail"]
+        batch = f'{{"rows": [{", ".join([text] * 10)}]}}'
+        assert refused(client.post("/v1/models/m/learn", content=batch, headers={"content-type": "application/json"}), 422)
+    assert client.get("/v1/models/m").json()["rows"] == 0
+
+
+def test_bodies_may_be_compressed(start):
+    client, row = start(body=1_000), json.dumps({"x": {"a": 1.0}, "y": 1.0}).encode()
+    client.put("/v1/models/m", json={"learner": "rls"})
+
+    def learn(content, encoding="gzip"):
+        headers = {"content-type": "application/json", "content-encoding": encoding}
+        return client.post("/v1/models/m/learn", content=content, headers=headers)
+
+    assert learn(gzip.compress(row)).json() == {"learned": 1, "known": 0}
+    assert learn(row, "identity").json() == {"learned": 1, "known": 0}
+    assert refused(learn(gzip.compress(row + b" " * 1_000)), 413)
+    assert refused(learn(gzip.compress(bytes(10**8))), 413)
+    for broken in (row, gzip.compress(row)[:-1], gzip.compress(row) + b"x", b""):
+        assert refused(learn(broken), 422)
+    assert refused(learn(row, "br"), 415)
+    assert client.get("/v1/models/m").json()["rows"] == 2
+
+
 def test_probes_and_metrics_answer_and_unknown_paths_do_not(client):
     client.post("/v1/models/m/learn", json={"x": [1.0], "y": 1.0})
     assert client.get("/healthz").json() == {"status": "ok"}
@@ -299,7 +329,7 @@ def test_probes_and_metrics_answer_and_unknown_paths_do_not(client):
     assert client.request("HEAD", "/healthz").status_code == 200
     assert refused(client.get("/v1/models/nobody/export"), 404)
     client.engine.full = True
-    assert refused(client.get("/readyz"), 503)
+    assert client.get("/readyz").json() == {"status": "ready", "disk": "full"}  # questions are answered
     client.engine._probed = float("inf")
     assert refused(client.post("/v1/models/m/learn", json={"x": [1.0], "y": 1.0}), 507)
     client.engine.stop()

@@ -211,8 +211,9 @@ def test_the_metrics_named_on_the_page_and_in_the_alerts_exist(metrics):
 def test_the_limits_named_on_the_page_match_the_code():
     shown = [int(number.replace(",", "")) for number in re.findall(r"^\| [^|]+ \| ([\d,]+) \| [^|]*\|$", PAGE, re.MULTILINE)]
     limits = vars(Limits())
-    assert sorted([*shown, limits["body"], limits["file"]]) == sorted(int(value) for value in limits.values())
+    assert sorted([*shown, limits["body"], limits["file"], limits["log"]]) == sorted(int(value) for value in limits.values())
     assert f"bytes of a body | {limits['body'] // 2**20} MiB" in PAGE
+    assert f"bytes of the log before the same | {limits['log'] // 2**20} MiB" in PAGE
     assert f"bytes of a model file | {limits['file'] // 2**20} MiB" in PAGE
 
 

@@ -317,3 +317,15 @@ def test_a_copy_that_is_removed_at_once_leaves_nothing(tmp_path):
     with Direct(killed) as again:
         assert list(again.engine.models) == ["m"]
         assert again.engine.store._read("SELECT count(*) FROM snapshots, recent WHERE snapshots.model = 2") == [(0,)]
+
+
+def test_the_log_is_cut_by_its_bytes_too(tmp_path):
+    with Direct(tmp_path / "service", log=10_000) as service:
+        service.put("m", learner="rls")
+        for row in range(60):
+            service.learn("m", *[{"id": f"r{row}-{part}", "x": {"a": part / 7}, "y": 1.0} for part in range(20)])
+        assert service.engine._cut > 0
+        assert service.engine.log_length < 20
+        service.engine._save = lambda seconds: None  # stops as if killed
+    with Direct(tmp_path / "service", log=10_000) as again:
+        assert again.status("m")["rows"] == 1_200

@@ -119,3 +119,42 @@ def test_the_page_asks_for_a_token_before_it_shows_anything(browser, tmp_path): 
         browser.evaluate("document.querySelector('#token').value = 'secret'; document.querySelector('#sign button').click()")
         wait_for(browser, "document.querySelectorAll('#models tr').length", 1)
         wait_for(browser, "document.querySelector('#sign')?.hidden", True)
+
+
+TICKS = """[...new Set(view.charts.said.plot.axes[1]._values)].length === view.charts.said.plot.axes[1]._values.length"""
+SHOWN = "Object.values(view.charts).map(chart => !chart.figure.hidden)"
+
+
+def test_keyed_and_forecasting_models_have_their_charts_and_a_choice_of_key(browser, tmp_path):  # noqa: F811
+    """Labels near 100 that hardly move have ticks that differ, at 400 pixels too."""
+    with Process(tmp_path / "s") as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/ahead", {"learner": "rls", "steps": 3})
+        client.call("PUT", "/v1/models/shops", {"learner": "rls", "keyed": True})
+        for name, keys in (("shops", "ab"), ("ahead", [None])):
+            rows = [
+                {**({"key": key} if key else {}), "x": {"open": 1.0}, "y": 100 + (row % 24) / 1000}
+                for row in range(300)
+                for key in keys
+            ]
+            for part in (rows[:-20], rows[-20:]):
+                assert client.call("POST", f"/v1/models/{name}/learn", {"rows": part})[0] == 200
+        for width in (1280, 400):
+            open_page(browser, service, width)
+            wait_for(browser, "location.hash", "#ahead")
+            wait_for(browser, ROWS, "300")
+            assert browser.evaluate(SHOWN) == [True, True, False, False]
+            browser.evaluate("location.hash = '#shops'")
+            wait_for(browser, ROWS, "600")
+            assert browser.evaluate(SHOWN) == [True, True, False, False]
+            assert sorted(browser.evaluate("[...$('keys').options].map(option => option.value)")) == ["a", "b"]
+            browser.screenshot(tmp_path / f"keyed-{width}.png")
+            browser.evaluate("$('key').value = 'b'; $('key').dispatchEvent(new Event('change'))")
+            wait_for(browser, "$('name').textContent", "shops, key b")
+            wait_for(browser, ROWS, "300")
+            wait_for(browser, SHOWN, [True, True, True, True])
+            browser.settle()
+            assert browser.evaluate(TICKS)
+            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth")
+            browser.screenshot(tmp_path / f"key-{width}.png")
+            browser.evaluate("location.hash = ''")

@@ -1,5 +1,6 @@
 """The service as a process: kill -9 under load, graceful stops, and messages when it cannot start."""
 
+import contextlib
 import json
 import os
 import random
@@ -208,3 +209,18 @@ def test_a_power_failure_loses_nothing_that_was_acknowledged(tmp_path, forgetful
             check(loads, service.client(), *read_log(folders[-1]))
     finally:
         end([load for load in loads if load.is_alive()])
+
+
+def test_a_head_that_is_too_long_is_refused_and_warnings_name_their_model(tmp_path):
+    with Process(tmp_path) as service:
+        client = service.client()
+        for name, features in (("narrow", 2), ("wide", 500)):
+            client.call("PUT", f"/v1/models/{name}", {"learner": "rls"})
+            client.call("POST", f"/v1/models/{name}/learn", {"x": [1.0] * features, "y": 1.0})
+        with socket.create_connection(("127.0.0.1", service.port)) as raw, contextlib.suppress(ConnectionResetError):
+            raw.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 70_000 + b"\r\n\r\n")
+            assert raw.recv(100)[:12] in (b"HTTP/1.1 400", b"")
+        assert client.call("GET", "/healthz")[0] == 200
+        service.stop()
+        warned = [json.loads(line) for line in service.lines if "a memory of" in line]
+        assert [line["model"] for line in warned] == ["wide"]

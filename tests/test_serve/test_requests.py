@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
-from driftline.serve.requests import Requests, row_of, table_of
+from driftline.serve.requests import Requests, row_of, rows_of, table_of
 from driftline.serve.schema import parse
 from tests.cases import for_each
 from tests.test_serve.tools import SEED
@@ -131,3 +131,7 @@ def test_a_damaged_batch_is_read_as_a_table_only_if_the_parser_agrees():
             except Problem as problem:  # a name that is too long or has control characters
                 assert problem.row == 0  # noqa: PT017
     assert tables > 100
+
+
+def test_logs_of_earlier_versions_may_have_names_twice():
+    assert rows_of(b'{"x": {"a": 1, "a": 2}, "y": 1}') == [row_of({"x": {"a": 2}, "y": 1})]

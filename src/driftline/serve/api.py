@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import time
+import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Protocol
 
@@ -190,7 +191,13 @@ class Api:
         length = call.header(b"content-length") or "0"
         if not length.isdecimal() or int(length) > most:
             raise Problem(413, f"the body has more than {most} bytes")
-        return await self._bodies.hold(call.body(most))
+        body = await self._bodies.hold(call.body(most))
+        encoding = (call.header(b"content-encoding") or "identity").strip().lower()
+        if encoding == "identity":
+            return body
+        if encoding != "gzip":
+            raise Problem(415, f"the content encoding must be gzip or identity, got {encoding[:40]}")
+        return await asyncio.to_thread(_unzipped, body, most)
 
     # Watching.
 
@@ -222,9 +229,7 @@ class Api:
             raise Problem(503, "the service is stopping, or has failed")
         if not self.engine.leading:
             raise Problem(503, "another instance is the leader, or the store cannot be reached")
-        if self.engine.full:
-            raise Problem(503, "the disk is full")
-        return _Json({"status": "ready"})
+        return _Json({"status": "ready"} | ({"disk": "full"} if self.engine.full else {}))  # questions are still answered
 
     async def _openapi(self, _: HttpCall) -> HttpAnswer:
         return Response(self._contract, media_type="application/json")
@@ -343,6 +348,20 @@ class _Json:
         headers = [(b"content-length", str(len(self._body)).encode()), (b"content-type", b"application/json")]
         await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         await send({"type": "http.response.body", "body": self._body})
+
+
+def _unzipped(data: bytes, most: int) -> bytes:
+    """A gzip body, if it has at most ``most`` bytes."""
+    reader = zlib.decompressobj(wbits=31)
+    try:
+        body = reader.decompress(data, most + 1)
+    except zlib.error as error:
+        raise Problem(422, f"the body is not gzip: {error}") from None
+    if len(body) > most:
+        raise Problem(413, f"the body has more than {most} bytes")
+    if not reader.eof or reader.unused_data:
+        raise Problem(422, "the body is not one complete gzip stream")
+    return body
 
 
 def _require_loopback(host: str) -> None:

@@ -169,7 +169,7 @@ class Engine:
         for model in self._numbered.values():
             model.order_ids()
         self.last = self._cut = store.cut()
-        self._saving = False
+        self._saving, self._bytes = False, 0  # of the log, approximately
         self._moved = store.written_by != setting()
         different = sum(map(self._replay, store.entries(self.last)))
         for model in self._numbered.values():
@@ -188,6 +188,7 @@ class Engine:
     def _replay(self, entry: LogEntry) -> int:
         """Applies a log entry. Returns the number of answers that differ from those given."""
         self.last = entry.number
+        self._bytes += len(entry.body) + len(entry.note)
         if entry.model in self._aside and self._held is None:
             self._held = entry.number
         model = self._numbered.get(entry.model)
@@ -508,6 +509,7 @@ class Engine:
     def _append(self, model: Model, kind: str, at: float, body: bytes, note: dict[str, Any]) -> None:
         self.last += 1
         text = json.dumps(note).encode() if note else b""
+        self._bytes += len(body) + len(text)
         self._group.entries.append(LogEntry(self.last, model.number, kind, at, body, text))
         self._mark(model, self.last)
 
@@ -690,12 +692,13 @@ class Engine:
         for number, through in self._forgetting.items():
             self.store.forget(number, through)
         self._forgetting.clear()
-        if self.last - self._checked < 100 and not self._saving:
+        if self.last - self._checked < 100 and not self._saving and self._bytes <= self.limits.log:
             return
         self._checked = self.last
         waiting = sum(len(model.ids) for model in self.models.values())
         most = self.limits.entries + 4 * waiting  # with many waiting rows saving is slow, so do it less often
-        self._saving = self.last - self._cut > (most // 2 if self._saving else most)
+        part = 2 if self._saving else 1
+        self._saving = self.last - self._cut > most // part or self._bytes > self.limits.log // part
         if self._saving and not self.full:
             self._save(_SLICE)
 
@@ -720,6 +723,7 @@ class Engine:
         except FullError as error:
             _log.error("snapshots cannot be written: %s", error)
             return
+        self._bytes = self._bytes * (self.last - cut) // max(self.last - self._cut, 1)  # as if all entries had the same
         self._dirty, self._cut = rest, cut
         self.counts["snapshots"] += len(snapshots)
 

@@ -29,6 +29,7 @@ class Limits(Checked):
         streams: open event streams.
         seconds: seconds that a client may take to send a body.
         entries: entries of the log. Beyond that, the models that changed longest ago are saved, and the log is trimmed.
+        log: bytes of the log, beyond which the same happens.
     """
 
     body: Count = 16 * 2**20
@@ -48,3 +49,4 @@ class Limits(Checked):
     streams: Count = 2_000
     seconds: Positive = 30.0
     entries: Count = 10_000
+    log: Count = 64 * 2**20

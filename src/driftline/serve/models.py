@@ -8,6 +8,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from math import nan
+from threading import local
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
 
 _REFUSALS = (ValueError, TypeError, FloatingPointError)
+at_work = local()  # `model`: the name of the model that the thread learned with last, for warnings
 _SHOWN = 12  # weights for the live page
 _PIECE = 100  # rows of a table that are learned without interruption
 
@@ -336,7 +338,7 @@ class Model:
             return []
         if not float(np.abs(block.y).max()) <= LARGEST or (block.ids is not None and self.spread.quantiles is not None):
             return None
-        runs = []
+        runs, at_work.model = [], self.name
         try:
             with unit.undo() if len(block) > _PIECE else nullcontext():  # a single piece is all or nothing by itself
                 for start in range(0, len(block), _PIECE):
@@ -383,6 +385,7 @@ class Model:
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
         assert row.y is not None
+        at_work.model = self.name
         try:
             if waiting is not None:
                 unit.tell(waiting.ticket, row.y)

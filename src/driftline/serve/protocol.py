@@ -10,7 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from driftline.serve.deadlines import Deadlines
 
 UNSENT = 4096  # bytes of answers that may wait for a client before the next part is held back
-HEAD = 2**16  # approximate limit for the bytes of a request without its body
+HEAD = 2**16  # limit for the bytes of a request without its body
 
 
 class Protocol(HttpToolsProtocol):
@@ -57,7 +57,9 @@ class Protocol(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Like uvicorn's method."""
+        """Like uvicorn's method, which answers the error with status 400 and closes the connection."""
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD:
+            raise ValueError("the head is too long")
         self._in_head = False
         self._heads.discard(self)
         super().on_headers_complete()

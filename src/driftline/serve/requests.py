@@ -279,7 +279,7 @@ def rows_of(data: bytes) -> Sequence[Row]:
     block = table_of(data)
     if block is not None:
         return block
-    given = parse(data)
+    given = parse(data, logged=True)
     return [row_of(part) for part in given.get("rows", [given])]
 
 

@@ -33,13 +33,22 @@ def _no_constant(text: str) -> Any:
     raise ValueError(f"{text} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)  # json.loads would create one for each call
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:100]!r} appears twice in an object")
+    return found
 
 
-def parse(data: bytes) -> Any:
-    """A body as plain values. NaN and Infinity are refused, because they are not valid JSON."""
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_unique)  # json.loads would create one a call
+_OF_LOGS = json.JSONDecoder(parse_constant=_no_constant)  # earlier versions accepted names that appear twice
+
+
+def parse(data: bytes, *, logged: bool = False) -> Any:
+    """A body as plain values. NaN and Infinity are refused, because they are not valid JSON, and so are names twice."""
     try:
-        return _DECODER.decode(data.decode())
+        return (_OF_LOGS if logged else _DECODER).decode(data.decode())
     except RecursionError:
         raise Problem(422, "the body is nested too deeply") from None
     except ValueError as error:

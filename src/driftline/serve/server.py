@@ -8,14 +8,16 @@ import logging
 import signal
 import sys
 import time
+import warnings
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from driftline.errors import missing_extra
+from driftline.errors import DriftlineWarning, missing_extra
 from driftline.serve.deadlines import Deadlines
 from driftline.serve.engine import Engine
 from driftline.serve.limits import Limits
+from driftline.serve.models import at_work
 from driftline.serve.problems import StoreError
 from driftline.serve.sqlite import SqliteStore
 from driftline.serve.store import Store
@@ -35,6 +37,8 @@ class _Lines(logging.Formatter):
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
+        if record.name == "py.warnings":  # logged in the thread that learns
+            line["model"] = getattr(at_work, "model", None)
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps({**line, **getattr(record, "more", {})})
@@ -107,5 +111,6 @@ def _set_up_logs() -> None:
     handler.setFormatter(_Lines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    warnings.simplefilter("always", DriftlineWarning)  # of each model, and not of the first alone
     for name in ("uvicorn.error", "uvicorn.access", "asyncio"):
         logging.getLogger(name).setLevel(logging.WARNING)

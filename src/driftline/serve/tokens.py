@@ -61,7 +61,7 @@ class Tokens:
         for known, reach in self._known:  # compares with all of them, so that the time reveals nothing
             rank = max(rank, reach) if hmac.compare_digest(known, given) else rank
         if rank < 0:
-            raise Problem(401, "a token is needed: Authorization: Bearer …")
+            raise Problem(401, "the token is not known" if given else "a token is needed: Authorization: Bearer …")
         if rank < SCOPES.index(scope):
             raise Problem(403, f"the token may not do this: it needs the scope {scope}")
 

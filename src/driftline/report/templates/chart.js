@@ -156,7 +156,7 @@ function makeCharts(data, on = {}) {
     const left = { ...axis, space: (chart.small ? 1.8 : 3) * small, size: (plot, values) => 14 + Math.max(30, ...(values || []).map((v) => String(v ?? "").length * small * 0.58)) };
     left.values = chart.log
       ? (plot, splits) => splits.map((v) => (v != null && (splits.length < 7 || /^[125]e/.test(Number(v.toPrecision(6)).toExponential())) ? spell(v, 3) : ""))
-      : (plot, splits) => splits.map((v) => spell(v));
+      : (plot, splits, n, space, step) => splits.map((v) => spell(v, Math.min(Math.max(4, Math.ceil(Math.log10(Math.max(...splits.map(Math.abs)) / step)) + 1), 15)));
     const bottom = { ...axis, space: (chart.small ? 7 : 6) * small, values: ticks, size: (data.dates ? 3.4 : 2.2) * small };
     const strip = chart.key === "overview";
     return {
