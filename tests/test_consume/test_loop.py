@@ -134,13 +134,17 @@ POISON = [
     ('{"u": NaN, "y": 1}', "u must be finite, got nan"),
     ({"u": 1.0, "y": float("inf")}, "y must be a number, got inf"),
     ({"u": [1.0], "y": 1.0}, "u must be a number, text, true, false or null, got list"),
+    ('{"u": ' + "9" * 400 + ', "y": 1}', "too large"),
+    ('{"u": 1, "y": ' + "9" * 400 + "}", "too large"),
+    ('{"u": "\\ud800", "y": 1}', "surrogates not allowed"),
+    ('{"id": "\\ud800", "u": 1}', "surrogates not allowed"),
     ({"id": "a"}, "there is neither a feature nor a y"),
 ]
 
 
 @for_each("content, words", POISON)
 def test_poison_is_set_aside_with_a_reason(content, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
+    with pytest.raises((ValueError, OverflowError), match=re.escape(words)):
         Fields().read(Entry("#1", content))
 
 

@@ -136,6 +136,7 @@ class Fields:
             raise ValueError(f"there is no field {self.id!r}, and the queue gives its entries no ids")
         if entry.text:
             x, y = {name: _read(value) for name, value in x.items()}, _read(y)
+        _value(self.id, id)
         if y is not None and (isinstance(y, str) or not isfinite(y := float(y))):
             raise ValueError(f"{self.target} must be a number, got {y!r}")
         if entry.label or not x:
@@ -144,11 +145,13 @@ class Fields:
             return Row(entry, id, None, None, y)
         if self.key is not None and key is None:
             raise ValueError(f"there is no field {self.key!r}, the key")
-        return Row(entry, id, None if key is None else str(key), {name: _value(name, each) for name, each in x.items()}, y)
+        key = None if key is None else _value("key", str(key))
+        return Row(entry, id, key, {name: _value(name, each) for name, each in x.items()}, y)
 
 
 def _value(name: str, value: Any) -> Any:
-    if isinstance(value, float) and not isfinite(value):
+    (name + value if isinstance(value, str) else name).encode()  # ValueError for half a surrogate pair
+    if isinstance(value, (int, float)) and not isfinite(value):  # OverflowError for an integer beyond all floats
         raise ValueError(f"{name} must be finite, got {value!r}")
     if value is not None and not isinstance(value, (str, int, float, bool)):
         raise ValueError(f"{name} must be a number, text, true, false or null, got {type(value).__name__}")

@@ -124,7 +124,7 @@ def _pass_on(
     for index, entry in enumerate(entries):
         try:
             rows.append(fields.read(entry))
-        except (ValueError, TypeError, RecursionError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             refused[index] = str(error)
     taken = iter(model.take(rows))
     replies = [Reply(None, refused[index], "rejected") if index in refused else next(taken) for index in range(len(entries))]

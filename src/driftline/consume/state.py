@@ -71,7 +71,7 @@ class StateModel:
                 changed = True
                 try:
                     reply = self._take_one(row)
-                except (ValueError, TypeError) as error:
+                except (ValueError, TypeError, OverflowError) as error:
                     reply = Reply(None, str(error), "rejected")
                 self._replies[_name(row)] = [reply.prediction, reply.error]
                 if place is not None:
