@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from driftline.ensembles import Classifier as Classifier
     from driftline.ensembles import Network as Network
     from driftline.ensembles import Refit as Refit
+    from driftline.ensembles import Selective as Selective
     from driftline.ensembles import Transformed as Transformed
     from driftline.errors import DivergenceError as DivergenceError
     from driftline.errors import DriftlineWarning as DriftlineWarning
@@ -71,6 +72,7 @@ _HOMES = {  # of the public names; those of the linear learners are in driftline
     "Network": "ensembles",
     "Pending": "delayed",
     "Refit": "ensembles",
+    "Selective": "ensembles",
     "Transformed": "ensembles",
     "Pipeline": "features",
     "RowRefusedError": "errors",

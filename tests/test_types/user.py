@@ -79,6 +79,7 @@ def composed(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
         assert_type(dl.Kernel(dl.AROWR(), budget=10), dl.Kernel),
         assert_type(dl.Network([dl.RLS(), Lags(y=1) | dl.Ridge()]), dl.Network),
         assert_type(dl.Refit(LinearRegression(), every=50, window=100), dl.Refit),
+        assert_type(dl.Selective(dl.RLS(), budget=0.5), dl.Selective),
     ):
         assert_type(model.run(X, y).losses, NDArray[Any])
 

@@ -56,6 +56,8 @@ class Run:
         skipped: number of rows not learned because a value was missing.
         frames: the library of the input frame: pandas, polars or pyarrow; None for other inputs.
         own_losses: of the learner's own loss, (T,); None if that is the squared error.
+        wanted: whether the label of each row was used, (T,); None unless the learner is Selective.
+        chances: with which probability, given the rows before, (T,).
         inputs, labels: what was given to the run, not copies, for :attr:`events`; None if not known.
     """
 
@@ -76,6 +78,8 @@ class Run:
     skipped: int = 0
     frames: str | None = None
     own_losses: Array | None = None
+    wanted: Array | None = None
+    chances: Array | None = None
     inputs: Any = field(default=None, repr=False)
     labels: Array | None = field(default=None, repr=False)
 

@@ -79,6 +79,29 @@ class Ticket(_core.Ticket):
         within = self.x if self.scale is True and self.parts is None else None
         return within.ticket.ends(level) if isinstance(within, ByColumns) else super().ends(level)
 
+    @property
+    def wanted(self) -> bool:
+        """Whether the label is wanted; always, unless the model is :class:`driftline.Selective`."""
+        choice = self._choice
+        return choice is None or bool(choice["wanted"])
+
+    @property
+    def chance(self) -> float:
+        """The probability with which the label was wanted."""
+        choice = self._choice
+        return 1.0 if choice is None else float(choice["chance"])
+
+    @property
+    def _choice(self) -> Mapping[str, float] | None:
+        if isinstance(self.x, ByColumns):
+            return self.x.ticket._choice
+        for part in reversed(self.parts or ()):
+            if isinstance(part.x, Mapping) and part.x.keys() == {"chance", "wanted"}:
+                return part.x
+            if (found := part._choice) is not None:
+                return found  # type: ignore[no-any-return]
+        return None
+
     def to_bytes(self) -> bytes:
         """The ticket in the format of a model file; :meth:`from_bytes` reads it back."""
         return model_file.to_bytes(self)

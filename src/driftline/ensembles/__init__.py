@@ -7,6 +7,17 @@ from driftline.ensembles.classifier import Classifier
 from driftline.ensembles.network import Network
 from driftline.ensembles.own_experts import AutoWithExperts
 from driftline.ensembles.refit import Refit
+from driftline.ensembles.selective import Selective
 from driftline.ensembles.transformed import Transformed
 
-__all__ = ["AdaptiveDFOP", "Auto", "AutoWithExperts", "Averaged", "Classifier", "Network", "Refit", "Transformed"]
+__all__ = [
+    "AdaptiveDFOP",
+    "Auto",
+    "AutoWithExperts",
+    "Averaged",
+    "Classifier",
+    "Network",
+    "Refit",
+    "Selective",
+    "Transformed",
+]
