@@ -15,6 +15,7 @@ PROGRAMS = {  # the names of a program, and Debian's package
     "chromium": (("chromium", "chromium-browser", "google-chrome", "chrome"), "chromium"),
     "ip": (("ip",), "iproute2"),
     "mosquitto": (("mosquitto",), "mosquitto"),
+    "mosquitto_pub": (("mosquitto_pub",), "mosquitto-clients"),
     "nginx": (("nginx",), "nginx"),
     "openssl": (("openssl",), "openssl"),
     "postgresql": (("initdb",), "postgresql"),

@@ -79,7 +79,7 @@ def test_postgresql(postgresql, follow, tmp_path):
     assert answer == 0.0
 
 
-@pytest.mark.skipif(shutil.which("mosquitto_pub") is None, reason="no mosquitto_pub")
+@pytest.mark.services("mosquitto_pub")
 def test_mqtt(mosquitto, follow, tmp_path):
     ((_, text),) = section("MQTT")
     follow(text, **{"localhost:1883": f"localhost:{mosquitto.port}", "mosquitto_pub": f"mosquitto_pub -p {mosquitto.port}"})
