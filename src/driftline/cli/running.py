@@ -45,6 +45,7 @@ SAVE_EVERY = 5.0  # seconds
 WAIT = 0.1  # seconds between checks for signals while nothing arrives
 PIECE = 0.2  # seconds of learning between checks for signals
 CLOSED = "a closed pipe"
+PATIENCE = 10.0  # seconds to wait for the last rows to be counted, where a pipe cannot be asked to end
 GRACE = 5.0  # seconds to learn what was read of a pipe before a request to stop
 
 
@@ -232,8 +233,8 @@ class FileRun:
         """Counts the rows that were read, will not come again, and are not learned."""
         if not self.stop.asked or self.rows.from_start or self.ended:
             return
-        with suppress(DataError):  # nothing after it can be counted
-            while (raw := self.rows.next_raw()) is not None:
+        with suppress(DataError, queue.Empty):  # nothing after it can be counted
+            while (raw := self.rows.next_raw(timeout=PATIENCE)) is not None:
                 self.unlearned += len(raw)
 
     def _arriving(self) -> Iterator[Block]:
