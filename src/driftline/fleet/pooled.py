@@ -173,7 +173,8 @@ class Pool:
         common, alarm = self.common.copy(), copy.copy(self.alarm)
         if not self.frozen:  # where the errors of other keys are unknown
             _core.watch_keys(self.keys, self.shared, common, slots, errors, np.ascontiguousarray(sizes), left, blocks)
-        of_pool, alarms, marks = alarm.update_many(blocks), {}, None
+        complete = np.flatnonzero(~np.isnan(blocks))
+        of_pool, alarms, marks = complete[alarm.update_many(blocks[complete])], {}, None
         if self.alarms is not None:
             marks = np.zeros(len(slots), dtype=np.uint8)
             for slot, mine in groups(slots):
