@@ -131,7 +131,7 @@ def weighted_laser(learner: WeightedLASER, X: Any, y: Any, u: Any = None, *, lab
     >>> learner = dl.WeightedLASER(ridge=4.0, drift_cost=8.0, intercept=False)
     >>> bound = weighted_laser(learner, [[1.0], [1.0]], [1.0, 2.0])
     >>> round(bound.observed, 4), round(bound.value, 4)
-    (4.0625, 4.1042)
+    (4.0625, 4.4857)
     """
     rows, labels = rows_for(learner, WeightedLASER, X, y, "weighted_laser")
     Y, conditions = label_limit(labels, label, "weighted_laser")
