@@ -6,13 +6,16 @@ import json
 
 import numpy as np
 import pytest
+import typer
 
 pytest.importorskip("starlette")
 
 import pyarrow as pa
+from typer.testing import CliRunner
 
 import driftline as dl
 from driftline.serve.api import Api
+from driftline.serve.command import register
 from driftline.serve.tokens import Tokens, digest_of
 from tests.cases import for_each
 from tests.test_serve.client import refused
@@ -259,6 +262,41 @@ def test_tokens_are_limited_to_their_scope_and_change_without_a_restart(start, t
     file.write_text("half a li")
     assert call("fresh", "GET", "/v1/models") == 200
     assert "fresh" not in file.read_text()
+
+
+def command_line():
+    app = typer.Typer()
+    register(app)
+    return app
+
+
+def test_tokens_for_single_models_reach_no_others(start, tmp_path):
+    file = tmp_path / "tokens.txt"
+    some, read, admin = (
+        CliRunner().invoke(command_line(), ["token", str(file), *options]).output.strip()
+        for options in (["--scope", "admin", "--model", "a", "--model", "b"], ["--scope", "read"], ["--scope", "admin"])
+    )
+    client = start(Tokens(file), host="service.example")
+
+    def call(token, method, path, body=None):
+        answer = client.request(method, path, json=body, headers={"authorization": f"Bearer {token}"})
+        return answer.status_code if answer.status_code < 400 else (answer.status_code, answer.json()["detail"])
+
+    other = (403, "the token is for single models, and not for this call")
+    assert call("wrong", "GET", "/v1/models") == (401, "the token is not known")
+    assert [call(some, "PUT", f"/v1/models/{name}", {}) for name in "ab"] == [201, 201]
+    assert call(some, "PUT", "/v1/models/c", {}) == other
+    assert call(admin, "PUT", "/v1/models/c", {}) == 201
+    assert call(some, "POST", "/v1/models/a/predict", {"id": "a", "x": [1.0]}) == 200
+    assert call(some, "POST", "/v1/models/c/predict", {"x": [1.0]}) == other
+    assert call(some, "POST", "/v1/models/a/copy", {"to": "c", "replace": True}) == other
+    assert call(some, "POST", "/v1/models/a/copy", {"to": "b", "replace": True}) == 201
+    assert [call(some, "GET", path) for path in ("/v1/models", "/metrics", "/v1/aliases")] == [other] * 3
+    assert call(some, "PUT", "/v1/aliases/a", {"model": "c"}) == other
+    assert call(some, "DELETE", "/v1/models/a") == 204
+    assert call(read, "DELETE", "/v1/models/b")[0] == 403
+    wrong = CliRunner().invoke(command_line(), ["token", str(file), "--model", "a,c"])
+    assert wrong.exit_code == 2
 
 
 def test_a_model_is_copied_and_reset(client):

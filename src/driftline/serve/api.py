@@ -132,6 +132,8 @@ class Api:
     async def _copy(self, call: HttpCall) -> HttpAnswer:
         given = self.requests.read_copy(await self._body(call))
         to = self._new_name(given["to"], "to")
+        if self.tokens is not None:
+            self.tokens.require(call.header(b"authorization"), "admin", to)
         return _Json(await self.engine.call(self.engine.copy, call.name, to, given["replace"]), 201)
 
     def _new_name(self, name: str, field: str) -> str:
@@ -155,7 +157,7 @@ class Api:
     async def _predict(self, call: HttpCall) -> HttpAnswer:
         sent = await self._rows("predict", call)
         if self.tokens is not None and any(row.id is not None for row in sent.rows):
-            self.tokens.require(call.header(b"authorization"), "write")  # rows that wait are changes
+            self.tokens.require(call.header(b"authorization"), "write", call.name)  # rows that wait are changes
         report = sent.refused is not None
         return _answers(sent, await self.engine.call(self.engine.predict, call.name, sent.rows, sent.body, report))
 
@@ -305,7 +307,8 @@ class Resource:
                 _require_loopback(call.header(b"host") or "")
             needed, work = self._verb(scope["method"])
             if api.tokens is not None and needed is not None:
-                api.tokens.require(call.header(b"authorization"), needed)
+                about_one = (self._route or "").startswith("/v1/models/{name}")
+                api.tokens.require(call.header(b"authorization"), needed, call.name if about_one else None)
             answer = await work(call)
         except Problem as problem:
             answer = _problem(problem)

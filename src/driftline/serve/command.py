@@ -116,20 +116,27 @@ def token(
     file: Annotated[Path, typer.Argument(help="The file for --tokens, to which a line is added.")],
     scope: Annotated[str, typer.Option(help="read, write or admin; each includes those before it.")] = "write",
     name: Annotated[str, typer.Option(help="A name that identifies the line in the file.")] = "",
+    model: Annotated[list[str] | None, typer.Option(help="A model or alias that the token is for; may be repeated.")] = None,
 ) -> None:
     """Create a token, print it once, and add its hash to a file. A running service picks it up within seconds.
 
     \b
     Examples:
       driftline token tokens.txt --scope admin --name deploy
+      driftline token tokens.txt --scope write --model demand
     """
+    import re
+
+    from driftline.serve.requests import NAME
     from driftline.serve.tokens import SCOPES, digest_of, new_token
 
     if scope not in SCOPES:
         raise typer.BadParameter(f"--scope must be one of {', '.join(SCOPES)}, got {scope!r}")
-    made = new_token()
+    if wrong := [each for each in model or [] if not re.fullmatch(NAME, each)]:
+        raise typer.BadParameter(f"--model must be the name of a model or an alias, got {wrong[0]!r}")
+    made, of = new_token(), f":{','.join(model)}" if model else ""
     with errors.reported("token"):
         file.touch(mode=0o600)
         with open(file, "a") as lines:
-            lines.write(f"{digest_of(made)} {scope} {' '.join(name.split())}".rstrip() + "\n")
+            lines.write(f"{digest_of(made)} {scope}{of} {' '.join(name.split())}".rstrip() + "\n")
     typer.echo(made)
