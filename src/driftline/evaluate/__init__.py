@@ -2,6 +2,7 @@
 
 from driftline.evaluate import plots
 from driftline.evaluate.adapters import Mapped, PartialFit
+from driftline.evaluate.backtest import Backtest, backtest
 from driftline.evaluate.cases import subsets
 from driftline.evaluate.certainty import plot_fan, plot_reliability, reliability
 from driftline.evaluate.compare import compare
@@ -45,6 +46,7 @@ __all__ = [
     "R2",
     "RMSE",
     "Accuracy",
+    "Backtest",
     "Cell",
     "Comparison",
     "Coverage",
@@ -62,6 +64,7 @@ __all__ = [
     "Table",
     "Width",
     "WinTieLoss",
+    "backtest",
     "compare",
     "coverage_by",
     "critical_difference",
