@@ -20,8 +20,8 @@ KeyStatistics* keys_in(OutTable keys, OutVector shared, Slots slots) {
     return reinterpret_cast<KeyStatistics*>(keys.data());
 }
 
-void describe_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> y, OutTable features,
-                   OutSlots bands, bool frozen) {
+void describe_keys(OutTable keys, OutVector shared, Slots slots, std::optional<Vector> y, OutTable features, OutSlots bands,
+                   bool frozen) {
     KeyStatistics* const table = keys_in(keys, shared, slots);
     auto& all = *reinterpret_cast<SharedStatistics*>(shared.data());
     const std::size_t rows = slots.shape(0);
