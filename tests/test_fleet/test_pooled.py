@@ -228,17 +228,18 @@ def test_answers_stay_in_the_range_of_labels(learner):
 @for_each("learner", [dl.RLS(missing="skip"), dl.Auto(missing="skip")])
 def test_rows_without_values_or_weight_teach_nothing(learner):
     keys, X, y = panel()
-    gaps, weight = y.copy(), np.ones(150)
-    gaps[40], weight[60] = np.nan, 0.0
+    gaps, weight, holes = y.copy(), np.ones(150), X.copy()
+    gaps[40], weight[60], holes[0, 1], holes[80] = np.nan, 0.0, np.nan, np.nan
     fleet, fewer = dl.Fleet(learner, pooled=True), dl.Fleet(learner, pooled=True)
-    fleet.run(keys, X, gaps, sample_weight=weight)
-    kept = np.delete(np.arange(150), [40, 60])
+    run = fleet.run(keys, holes, gaps, sample_weight=weight)
+    assert np.flatnonzero(np.isnan(run.predictions)).tolist() == [0, 80]
+    kept = np.delete(np.arange(150), [0, 40, 60, 80])
     fewer.run(keys[kept], X[kept], y[kept])
     if isinstance(learner, dl.RLS):  # in Auto, a row that is skipped keeps its place among the lags
         assert np.array_equal(fleet.predict_many(keys, X), fewer.predict_many(keys, X))
     loop = dl.Fleet(learner, pooled=True)
     for row in range(150):
-        loop.learn_one(int(keys[row]), X[row], gaps[row], sample_weight=float(weight[row]))
+        loop.learn_one(int(keys[row]), holes[row], gaps[row], sample_weight=float(weight[row]))
     assert np.array_equal(loop.predict_many(keys, X), fleet.predict_many(keys, X))
 
 

@@ -126,7 +126,8 @@ class Pool:
         y = np.array(rows.labels, dtype=np.float64)
         weight = rows.weight
         with self._undo(rows.slots):
-            told = y if weight is None else np.where(weight > 0, y, np.nan)
+            skipped = np.isnan(own.predictions)  # rows without some value
+            told = np.where(skipped if weight is None else skipped | (weight <= 0), np.nan, y)
             features, ages = self._described(rows.slots, told)
             block = with_key(rows.block, features[:, :LEVEL], rows.where)
             if self.frozen:
@@ -297,7 +298,8 @@ class Pool:
 
     def tell(self, slot: int, ticket: PooledTicket, y: Any, sample_weight: float | None) -> None:
         """Learns the label of a ticket that the key's own model has been told."""
-        label = float(y) if sample_weight is None or sample_weight > 0 else np.nan
+        counts = (sample_weight is None or sample_weight > 0) and not np.isnan(ticket.ticket.prediction)
+        label = float(y) if counts else np.nan
         p, prediction = ticket.pool.prediction, ticket.prediction
         try:
             if not self.frozen:
@@ -454,7 +456,9 @@ def with_key(block: RowBlock, features: Array, where: str) -> RowBlock:
         names: list[Name] | None = None if block.names is None else [*block.names, *FEATURES]
         return RowBlock(np.column_stack([block.block(0, block.rows), features]), names=names, where=where)
     if block.kind not in (FRAME, COLUMNS):
-        raise TypeError(f"{where}: a pooled fleet takes arrays and frames, not sparse rows or hashed ones")
+        raise TypeError(
+            f"{where}: a pooled fleet takes arrays and frames, not sparse or hashed rows; to fill gaps, it needs a frame"
+        )
     given = block.given(0, block.rows, where)
     given |= {
         name: Given(kinds.NUMBER, np.ascontiguousarray(column)) for name, column in zip(FEATURES, features.T, strict=True)
