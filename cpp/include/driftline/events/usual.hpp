@@ -251,6 +251,8 @@ struct Usual {
     // The innovations of the latest rows of a longer series, in units of their scale.
     void follow(const Rows& all, Index first, Index count, double* to) {
         rows = all, labels = all.labels;
+        if (first >= lags.back() && !lagged_inputs && follow_whole(first, count, to))
+            return;
         double z[1 + 2 * most_inputs + 4];
         const auto value = [this](Index row) {
             const double number = row >= 0 ? standard(row) : 0;
@@ -259,6 +261,31 @@ struct Usual {
         for (Index i = 0; i < count; ++i)
             to[i] = std::isfinite(labels[first + i]) ? (value(first + i) - fitted(first + i, 0, z, value)) / scale
                                                      : std::nan("");
+    }
+    // The same, column by column; false if a value is missing.
+    bool follow_whole(Index first, Index count, double* to) const {
+        double constant = -beta[0] - mean / deviation;
+        const double* phi = beta.data() + 1 + used.size();
+        for (std::size_t l = 0; l < lags.size(); ++l)
+            constant += phi[l] * mean / deviation;
+        for (std::size_t k = 0; k < used.size(); ++k)
+            constant += beta[1 + k] * centre[k] / spread[k];
+        for (Index i = 0; i < count; ++i)
+            to[i] = constant + labels[first + i] / deviation;
+        const auto subtract = [&](double factor, const double* from) {
+            for (Index i = 0; i < count; ++i)
+                to[i] -= factor * from[i];
+        };
+        for (std::size_t k = 0; k < used.size(); ++k)
+            subtract(beta[1 + k] / spread[k], rows.inputs[used[k]] + first);
+        for (std::size_t l = 0; l < lags.size(); ++l)
+            subtract(phi[l] / deviation, labels + first - lags[l]);
+        bool whole = true;
+        for (Index i = 0; i < count; ++i) {
+            to[i] /= scale;
+            whole = whole && std::isfinite(to[i]);
+        }
+        return whole;
     }
 
     static bool cholesky(std::vector<double>& a, std::vector<double>& b, std::size_t n) {
