@@ -53,10 +53,22 @@ struct Channel {
         Index count = 0;
         bool tied = false, whole = true;
         double lowest = HUGE_VAL, highest = -HUGE_VAL;
-        for (Index i = 0; i < block; ++i) {
-            whole = whole && std::isfinite(x[i]);
-            lowest = x[i] < lowest ? x[i] : lowest;
-            highest = x[i] > highest ? x[i] : highest;
+        constexpr Index lanes = 4;
+        double low_of[lanes], high_of[lanes], zero = 0;
+        std::fill_n(low_of, lanes, HUGE_VAL);
+        std::fill_n(high_of, lanes, -HUGE_VAL);
+        for (Index i = 0; i < block; i += lanes)
+            for (Index l = 0; l < lanes; ++l) {
+                const double value = x[i + l];
+                low_of[l] = value < low_of[l] ? value : low_of[l];
+                high_of[l] = value > high_of[l] ? value : high_of[l];
+            }
+        for (Index i = 0; i < block; ++i)
+            zero += 0 * x[i];
+        whole = zero == 0;
+        for (Index l = 0; l < lanes; ++l) {
+            lowest = low_of[l] < lowest ? low_of[l] : lowest;
+            highest = high_of[l] > highest ? high_of[l] : highest;
         }
         double values[block + 1];
         values[0] = seen > 0 ? last : x[0];
@@ -87,15 +99,28 @@ struct Channel {
         const double phi = kept(), centre = mean;
         Sums sums;
         double most = 0, total = 0;
-        Index most_at = 0;
         const double limit = scale > 0 ? 9 * scale : HUGE_VAL;
-        for (Index i = 1; i <= count; ++i) {
+        double lane[6][lanes] = {};
+        const auto square_at = [&](Index i) {
+            const double w = values[i] - centre - phi * (values[i - 1] - centre);
+            return w * w;
+        };
+        const auto add = [&](Index i, Index l) {
             const double now = values[i] - centre, before = values[i - 1] - centre, w = now - phi * before;
-            sums.total += now, sums.squares += now * now, sums.products += now * before;
             const double square = w * w;
-            if (square > most)
-                most = square, most_at = i - 1;
-            sums.clipped += at_most(square, limit), total += w;
+            lane[0][l] += now, lane[1][l] += now * now, lane[2][l] += now * before, lane[3][l] += w;
+            lane[4][l] += square < limit ? square : limit;
+            lane[5][l] = square > lane[5][l] ? square : lane[5][l];
+        };
+        Index done = 1;
+        for (; done + lanes <= count + 1; done += lanes)
+            for (Index l = 0; l < lanes; ++l)
+                add(done + l, l);
+        for (; done <= count; ++done)
+            add(done, 0);
+        for (Index l = 0; l < lanes; ++l) {
+            sums.total += lane[0][l], sums.squares += lane[1][l], sums.products += lane[2][l], total += lane[3][l];
+            sums.clipped += lane[4][l], most = at_least(most, lane[5][l]);
         }
         sums.count = static_cast<double>(count);
         if (!(rows >= warm_up))
@@ -118,8 +143,11 @@ struct Channel {
             bool drifted = false;
             check(std::fabs(drift), 2.2, 1.25, drift_record, drifted);
             found.slow = found.slow || drifted;
-            if (found.jump)
-                found.at = most_at;
+            for (Index i = 1; found.jump && i <= count; ++i)
+                if (square_at(i) == most) {
+                    found.at = i - 1;
+                    break;
+                }
         }
         last = values[count];
         seen += static_cast<double>(count);
