@@ -98,6 +98,7 @@ def around(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     fleet.run(np.arange(len(y)) % 5, X, y)
     assert_type(dl.Fleet.merge(fleet.split(2)), dl.Fleet)
     assert_type(fleet.ask(3, X[0]), dl.FleetTicket)
+    assert_type(dl.FleetForecaster(dl.Fleet(dl.RLS(), pooled=True), steps=3).n_seen_, int)
 
     moments = dl.Moments(forgetting=0.99)
     moments.learn_many(X, y)
