@@ -59,6 +59,8 @@ class Cluster:
             except Exception:
                 assert time.monotonic() < until
                 time.sleep(0.1)
+                if self.process.poll() is not None:  # processes of a killed server may last a moment longer
+                    self.process = subprocess.Popen(self._command, **quiet, **self._as)
 
     def execute(self, query, *values):
         import psycopg

@@ -66,7 +66,7 @@ class Load(threading.Thread):
 
     def _send(self, connection, verb, body):
         status, answer = connection.call("POST", f"/v1/models/m/{verb}", body)
-        if status in (503, 504):
+        if status in (503, 504, 507):
             raise OSError("repeat it")
         if status != 200:
             self.bad.append((status, answer, body))

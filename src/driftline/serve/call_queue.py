@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from driftline.serve.problems import Problem
-from driftline.serve.store import LostError
+from driftline.serve.store import FullError, LostError
 
 _log = logging.getLogger("driftline.serve")
 _TOGETHER = 1_000  # the most calls that are committed together
@@ -36,6 +36,8 @@ class QueuedCall(NamedTuple):
             return problem
         except (LostError, BusyError):
             raise
+        except FullError:  # while reading
+            return Problem(507, "the disk is full; nothing was changed, and everything acknowledged is safe")
         except Exception:
             _log.exception("a call failed")
             return Problem(500, "internal error; nothing was changed")

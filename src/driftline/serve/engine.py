@@ -101,7 +101,8 @@ class Engine:
         """Takes the lead if it is free, and otherwise follows the leader."""
         try:
             self.leading = self._lead()
-        except LostError as error:
+        except (LostError, FullError) as error:
+            self.store.close()
             _log.error("%s; this service could not take over", error)
         if self.leading:
             self.full = False
