@@ -99,7 +99,7 @@ class Watch(Stateful):
 
     >>> import driftline as dl
     >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(2000, 2))
+    >>> X = rng.normal(size=(2000, 2)) + 8
     >>> y = X @ [1.0, 2.0] + 0.3 * rng.normal(size=2000)
     >>> X[1500:, 1] *= 3.6
     >>> watch = dl.Watch()
