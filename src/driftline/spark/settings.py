@@ -24,6 +24,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
     call, but cannot be added or removed.
     """
     assert columns.key is not None
+    pool = options.get("pool")
     try:
         kind = codec.encode_model(type(learner).__name__, learner)
     except ValueError as error:
@@ -42,7 +43,7 @@ def settings_of(learner: Learner, columns: Columns, types: StructType, **options
         "idle": options["idle"] is not None,
         "alarms": options["alarms"],
         "the number of buckets": options["buckets"],
-        "the pool": None if options["pool"] is None else hashlib.sha256(options["pool"].to_bytes()).hexdigest()[:16],
+        "the pool": None if pool is None else hashlib.sha256(pool.to_bytes()).hexdigest()[:16],
     }
 
 
