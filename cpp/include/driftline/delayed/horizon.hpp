@@ -2,8 +2,8 @@
 //
 // At each step, a forecast's weight is its prior times a power of its discounted mean squared error. The memory is a quarter
 // of the labels, because a learner's first errors say little about its next ones. The power grows with the memory, more
-// slowly at later steps, whose errors are alike. Row t at step k is mixed by what was known at its origin, the labels
-// through row t - k.
+// slowly at later steps, where the errors of neighbouring rows are alike. The weights for row t at step k are those of its
+// origin: they rest on the labels through row t - k.
 #pragma once
 
 #include "driftline/delayed/experts.hpp"
@@ -32,8 +32,7 @@ class Horizon {
 
     Index steps() const { return steps_; }
 
-    // Mixes the learner's forecasts of a row at all steps, NaN where there is none, and then learns its label, NaN if it is
-    // unknown.
+    // Mixes the learner's forecasts of a row at all steps (NaN: no forecast), then learns the row's label (NaN: unknown).
     void row(const double* said, double y, const Mixed& out) {
         for (Index k = 0; k < steps_; ++k)
             mix(rows_ > static_cast<double>(k) ? entry(rows_ - 1 - static_cast<double>(k), k) : nullptr, said[k], k, out);
@@ -93,8 +92,8 @@ class Horizon {
     static constexpr std::array<double, members> prior{3, 1, 1, 1.5, 0.2};
 
     static constexpr double unknown = DBL_MAX;
-    // The scale of a step is that of its own labels and, as so many more, of a line through those of all steps. Labels of
-    // later steps count less.
+    // A step's scale is shrunk towards a line through the scales of all steps, which counts as `borrowed` labels of its own.
+    // Labels of later steps count less.
     static constexpr double borrowed = 5, per_later = 0.5, shrink_links = 3;
 
     void mix(const double* from, double said, Index k, const Mixed& out) const {
@@ -168,7 +167,8 @@ class Horizon {
         const double labels = weight_[k] > 0 ? weight_[k] * weight_[k] / spreads_[size(2 * k + 1)] : 0;
         return labels / (1 + per_later * static_cast<double>(k));
     }
-    // Scales of the steps around a line in their logarithms, which neither falls nor is steeper than 1, and the links.
+    // Fits the line through the logarithms of the scales, with a slope between 0 and 1. The scales are shrunk towards it,
+    // the links, which are the correlations of neighbouring steps, towards 0.
     void keep_spreads() {
         double total = 0, mean_x = 0, mean_v = 0, xx = 0, xv = 0;
         for (Index k = 0; k < steps_; ++k)

@@ -47,7 +47,7 @@ struct Channel {
     bool intermittent() const { return ties > 0.2 * seen; }
     double kept() const { return variance > 0 ? at_least(0, at_most(neighbours / variance, 0.9995)) : 0; }
 
-    // Looks at `block` values, the first of which is row `first`. x[-1] must be readable unless first is 0.
+    // Screens the `block` values from row `first` on. Unless `first` is 0, x[-1] is read too.
     Sight look(const double* x, Index first, bool is_input, double least_jump = 7) {
         Sight found;
         Index count = 0;
@@ -184,7 +184,7 @@ struct Channel {
 
     void note_missing(Index count, const double* x, Sight& found) {
         const double lost = static_cast<double>(block - count);
-        // The chance of so many, by Chernoff's bound.
+        // Chernoff's bound on the probability of this many missing values.
         const double usual = at_least(0.5 / at_least(1, offered), missing), share = lost / block;
         if (share > usual && offered >= warm_up && is_missing == 0) {
             const double rest = share < 1 ? (1 - share) * std::log((1 - share) / (1 - usual)) : 0;

@@ -81,7 +81,7 @@ struct Usual {
     }
     double standard(Index row) const { return (labels[row] - mean) / deviation; }
 
-    // False if there is too little to go by.
+    // Fits the regression; returns false if there are too few rows.
     bool fit(const Rows& all, const double* series, bool with_inputs, Index first, Index start, Index end,
              bool thorough = true) {
         rows = all;
@@ -387,7 +387,7 @@ struct Usual {
         factor = std::exp(at);
         return best;
     }
-    // The same for labels in units of which the usual ones are `factor` times, plus `offset`: nothing is fitted.
+    // The same for labels that were multiplied by a given `factor` and moved by a given `offset`: nothing is fitted.
     double converted(double factor, double offset) const {
         double sum = 0;
         if (informed < 16)

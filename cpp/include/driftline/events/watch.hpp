@@ -267,7 +267,8 @@ class Watch {
     Index late_until_ = 0;                             // no look for late labels before that row
     Index changed_ = 0;                                // the last change of the labels
 
-    // Looks at the rows before `from` and at those until `to`, of which see(sight, row) is told.
+    // Screens the blocks up to row `to`, the first ones only to learn what is usual; calls see(sight, row) for those from
+    // row `from` on.
     template <class See>
     static void screen(Channel& channel, const double* of, Index from, Index to, bool is_input, See&& see) {
         for (Index first = from % block; first + block <= to; first += block) {

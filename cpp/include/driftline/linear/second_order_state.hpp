@@ -103,8 +103,8 @@ inline constexpr double growth_room = 16;
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // When less than this is left of the prior, a policy that keeps it raises it, to the reciprocal at most.
 inline constexpr double least_prior = 0.79;
-// Once so many labels are known, no mean of a count or an amount exceeds this multiple of the largest: exp of a row far from
-// all others can have any size.
+// After `enough_labels` labels, the predicted mean of a count or an amount is at most `largest_reach` times the largest
+// label: exp(w.x) of a row far from all others can be of any size.
 inline constexpr double enough_labels = 32, largest_reach = 10;
 // The discount of pinball losses from row to row.
 inline constexpr double pinball_memory = 0.995;
