@@ -71,6 +71,6 @@ def test_a_fan_has_an_area_for_each_pair_of_quantiles_or_for_the_interval():
     assert corners(inner) == {1.0: (1.0, 2.0), 2.0: (2.0, 4.0)}
     axes = plot_fan(Forecast(middle, middle - 1, middle + 1, 0.9), labels=[1, 2])
     (area,) = axes.collections
-    assert area.get_label() == "0.05 to 0.95"
+    assert area.get_label() == "90 % interval"
     assert corners(area) == {1.0: (0.5, 2.5), 2.0: (2.0, 4.0)}
     assert axes.lines[1].get_data()[0].tolist() == [-1, 0]  # the last label is at 0, the first step at 1

@@ -98,12 +98,10 @@ def plot_fan(forecast: Forecast, *, labels: Any = (), actual: Any = (), ax: Any 
     """
     ax = new_axes(ax, width=9.0)
     steps = np.arange(1, 1 + len(forecast))
-    ends, levels = _ends(forecast)
-    count = len(levels) // 2
-    for k in range(count):
+    ends, names = _areas(forecast)
+    for k, name in enumerate(names):
         low, high = np.where(np.isfinite(ends[:, [k, -1 - k]]), ends[:, [k, -1 - k]], np.nan).T
-        name = f"{levels[k]:g} to {levels[-1 - k]:g}"
-        ax.fill_between(steps, low, high, color=COLOURS[0], alpha=0.12 + 0.4 * k / count, linewidth=0, label=name)
+        ax.fill_between(steps, low, high, color=COLOURS[0], alpha=0.12 + 0.4 * k / len(names), linewidth=0, label=name)
     ax.plot(steps, forecast.predictions, color=COLOURS[0], linewidth=1.8, label="prediction")
     past, came = (np.asarray(values, dtype=np.float64) for values in (labels, actual))
     if len(past):
@@ -116,9 +114,9 @@ def plot_fan(forecast: Forecast, *, labels: Any = (), actual: Any = (), ax: Any 
     return save(ax, path)
 
 
-def _ends(forecast: Forecast) -> tuple[Array, Array]:
-    """Ends of areas, (steps, levels), and the levels in ascending order."""
-    if forecast.quantiles is not None and forecast.quantile_levels is not None and len(forecast.quantile_levels) > 1:
-        return forecast.quantiles, forecast.quantile_levels
-    outside = (1 - forecast.level) / 2
-    return np.column_stack([forecast.lower, forecast.upper]), np.round([outside, 1 - outside], 6)
+def _areas(forecast: Forecast) -> tuple[Array, list[str]]:
+    """Quantiles or ends, (steps, levels), and the names of the areas between them, from the outside in."""
+    levels = forecast.quantile_levels
+    if forecast.quantiles is not None and levels is not None and len(levels) > 1:
+        return forecast.quantiles, [f"{levels[k]:g} to {levels[-1 - k]:g}" for k in range(len(levels) // 2)]
+    return np.column_stack([forecast.lower, forecast.upper]), [f"{100 * forecast.level:g} % interval"]
