@@ -17,8 +17,8 @@ from driftline.base.run import Run
 from driftline.cli.measures import Errors, WrongClasses, given_score
 from driftline.evaluate import coverage_by, crps, interval_score, pinball
 from driftline.evaluate.baselines import BASELINES, OF_CLASSES, Baselines, LateLabels, OneSeasonAgo
-from driftline.evaluate.metrics import MSE, Coverage, OfBaselineWhereKnown
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.metrics import MSE, Coverage, OfBaselineWhereKnown, Predicted
+from driftline.evaluate.scores import Score, Settings
 
 
 def rows(count, seed=0, level=0.0):

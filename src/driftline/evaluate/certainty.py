@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from driftline.base.run import Run
 from driftline.delayed.forecast import Forecast
+from driftline.evaluate.metrics import Metric, Predicted, ShareBelow
 from driftline.evaluate.plots import COLOURS, legend, new_axes, save
 from driftline.evaluate.results import as_run
+from driftline.evaluate.scores import Score, Settings
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -48,13 +51,20 @@ def reliability(run: Run, y: Any) -> dict[str, Array]:
     known = ~np.isnan(labels) & np.isfinite(run.quantiles).all(axis=1)
     if not known.any():
         raise ValueError(f"{where}: no row has a label and finite quantiles of all levels")
-    labels, quantiles = labels[known, None], run.quantiles[known]
-    return {
-        "level": np.array(run.quantile_levels, dtype=np.float64),
-        "below": (labels < quantiles).mean(axis=0),
-        "at_most": (labels <= quantiles).mean(axis=0),
-        "rows": np.full(quantiles.shape[1], len(quantiles)),
-    }
+    score = Score(Settings.totals(shares_below(run.quantile_levels)))
+    score.add(Predicted(np.where(known, run.predictions, 0.0), quantiles=run.quantiles), np.where(known, labels, np.nan))
+    return {**shares(score.totals(), run.quantile_levels), "rows": np.full(len(run.quantile_levels), int(known.sum()))}
+
+
+def shares_below(levels: Array) -> list[Metric]:
+    """The metrics behind :func:`shares`."""
+    return [ShareBelow(level, levels, or_equal=equal) for level in levels.tolist() for equal in (False, True)]
+
+
+def shares(totals: Mapping[str, float], levels: Array) -> dict[str, Array]:
+    """The shares of labels below each quantile and at most equal to it, from the totals of a score."""
+    found = np.array([totals[metric.name] for metric in shares_below(levels)]).reshape(-1, 2)
+    return {"level": np.array(levels, dtype=np.float64), "below": found[:, 0], "at_most": found[:, 1]}
 
 
 def plot_reliability(run: Run, y: Any, *, ax: Any = None, path: Any = None) -> Any:

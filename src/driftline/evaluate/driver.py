@@ -17,7 +17,7 @@ from driftline.base.run import Run
 from driftline.delayed import Forecaster, Pending
 from driftline.delayed.stepper import Stepper
 from driftline.evaluate.adapters import Mapped, Ticketed, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
-from driftline.evaluate.scores import Predicted
+from driftline.evaluate.metrics import Predicted
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
 from driftline.tables.inputs import Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,15 @@ from driftline.evaluate.baselines import BASELINES, OF_CLASSES
 from driftline.tables.inputs import Array
 
 Sums = Mapping[str, Array]
+
+
+class Predicted(NamedTuple):
+    """Predictions, ends of intervals and quantiles of some rows, as a :class:`driftline.Run` has them too."""
+
+    predictions: Array
+    lower: Array | None = None
+    upper: Array | None = None
+    quantiles: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +38,7 @@ class ScoredRows:
         classes: whether predictions are labels, not numbers whose sign decides.
         origin: a number near the labels, subtracted before they are squared.
         baselines: predictions of simple baselines, by name.
+        spreads: the same with intervals and quantiles, if metrics of the baselines need them.
     """
 
     y: Array
@@ -38,6 +49,7 @@ class ScoredRows:
     classes: bool = False
     origin: float = 0.0
     baselines: Mapping[str, Array] = field(default_factory=dict)
+    spreads: Mapping[str, Predicted] = field(default_factory=dict)
 
     @cached_property
     def error(self) -> Array:
@@ -370,6 +382,46 @@ class Pinball(Metric):
         return f"Pinball({self.level!r}, {self.levels.tolist()})"
 
 
+class ShareBelow(Metric):
+    """The share of labels below a quantile, over the rows whose quantiles are all finite. It should equal the level.
+
+    Args:
+        level: the level of the quantile.
+        levels: the levels of all predicted quantiles.
+        or_equal: count labels that equal the quantile too.
+    """
+
+    ranked = False
+    levels: Array
+
+    def __init__(self, level: float, levels: Iterable[float], *, or_equal: bool = False) -> None:
+        self.levels = as_levels(levels, "ShareBelow")
+        self.level = choice(self.levels.tolist()).require("ShareBelow", "level", level)
+        self.or_equal = or_equal
+        self.name = f"{'at_most' if or_equal else 'below'}_{self.level!r}"
+        self.title = f"share of labels {'at most equal to' if or_equal else 'below'} the quantile {self.level!r}"
+
+    @property
+    def worst(self) -> float:
+        """The value for a learner that failed, which has no quantiles."""
+        return float("nan")
+
+    def columns(self, rows: ScoredRows) -> dict[str, Array]:
+        """1 for a label below; and 1 for a row with finite quantiles."""
+        quantiles = rows.every_quantile
+        finite: Array = np.asarray(np.isfinite(quantiles).all(axis=1))
+        own = quantiles[:, int(np.searchsorted(self.levels, self.level))]
+        below = rows.y <= own if self.or_equal else rows.y < own
+        return {self.name: (below & finite).astype(np.float64), "finite quantiles": finite.astype(np.float64)}
+
+    def value(self, count: Array, sums: Sums) -> Array:
+        """The share below."""
+        return sums[self.name] / sums["finite quantiles"]
+
+    def __repr__(self) -> str:
+        return f"ShareBelow({self.level!r}, {self.levels.tolist()}, or_equal={self.or_equal})"
+
+
 class Mean(Metric):
     """The mean of any function of labels and predictions.
 
@@ -399,6 +451,9 @@ class Mean(Metric):
 class OfBaseline(Metric):
     """A metric of a simple baseline, over the rows of the model's.
 
+    Intervals and quantiles of a baseline come from its last errors (``recent_errors.py``), and are judged where the model
+    has finite ones too.
+
     Args:
         metric: the metric.
         baseline: the name of the baseline in :data:`driftline.evaluate.baselines.BASELINES` or ``OF_CLASSES``.
@@ -413,6 +468,10 @@ class OfBaseline(Metric):
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """The metric's columns, with the baseline's predictions."""
         own = replace(rows, prediction=rows.baselines[self.baseline])
+        if self.baseline in rows.spreads:
+            _, lower, upper, quantiles = rows.spreads[self.baseline]
+            low, high = _where_finite(rows.lower, lower), _where_finite(rows.upper, upper)
+            own = replace(own, lower=low, upper=high, quantiles=_where_finite(rows.quantiles, quantiles))
         return {f"{name} {self.baseline}": column for name, column in self.metric.columns(own).items()}
 
     def value(self, count: Array, sums: Sums) -> Array:
@@ -420,6 +479,10 @@ class OfBaseline(Metric):
         ending = f" {self.baseline}"
         own = {name.removesuffix(ending): column for name, column in sums.items() if name.endswith(ending)}
         return self.metric.value(count, own)
+
+
+def _where_finite(given: Array | None, other: Array | None) -> Array | None:
+    return other if given is None or other is None else np.where(np.isfinite(given), other, np.nan)
 
 
 class OfBaselineWhereKnown(OfBaseline):
@@ -440,11 +503,15 @@ class OfBaselineWhereKnown(OfBaseline):
 BASELINE_ERRORS = {name: f"{kind.title.replace(' ', '_')}_rmse" for name, kind in BASELINES.items()}
 BASELINE_ACCURACIES = {name: f"accuracy of the {kind.title}" for name, kind in OF_CLASSES.items()}
 
+LEVEL = 0.9  # of intervals unless another one is given
 _BY_NAME: dict[str, Callable[[], Metric]] = {cls.name: cls for cls in (MSE, RMSE, MAE, R2, Accuracy, Coverage, Width)}
 
 
 def as_metrics(
-    metrics: str | Metric | Iterable[str | Metric], where: str, levels: Iterable[float] = QUANTILES
+    metrics: str | Metric | Iterable[str | Metric],
+    where: str,
+    levels: Iterable[float] = QUANTILES,
+    level: float = LEVEL,
 ) -> tuple[Metric, ...]:
     """Metrics from names; Metric objects pass through.
 
@@ -452,17 +519,22 @@ def as_metrics(
         metrics: names, or Metric objects.
         where: the caller's name, for messages.
         levels: those of the quantiles, for "crps" and for "pinball", which is one metric for each level.
+        level: that of the intervals, for "interval_score".
 
     >>> as_metrics("mse", "prequential"), as_metrics(["r2", Accuracy(0.5)], "prequential")
     ((MSE(),), (R2(), Accuracy(threshold=0.5)))
     """
-    of_quantiles: dict[str, list[Metric]] = {"crps": [CRPS(levels)], "pinball": [Pinball(level, levels) for level in levels]}
-    words = f"among {', '.join([*_BY_NAME, *of_quantiles])}, or Metric objects"
-    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in _BY_NAME or metric in of_quantiles, words)
+    with_levels: dict[str, list[Metric]] = {
+        "interval_score": [IntervalScore(level)],
+        "crps": [CRPS(levels)],
+        "pinball": [Pinball(each, levels) for each in levels],
+    }
+    words = f"among {', '.join([*_BY_NAME, *with_levels])}, or Metric objects"
+    rule = Rule(lambda metric: isinstance(metric, Metric) or metric in _BY_NAME or metric in with_levels, words)
     given = [metrics] if isinstance(metrics, (str, Metric)) else metrics
     found: list[Metric] = []
     for metric in (rule.require(where, "metrics", each) for each in given):
-        found += [metric] if isinstance(metric, Metric) else of_quantiles.get(metric) or [_BY_NAME[metric]()]
+        found += [metric] if isinstance(metric, Metric) else with_levels.get(metric) or [_BY_NAME[metric]()]
     names = [metric.name for metric in found]
     if not names or len(set(names)) < len(names):
         raise ValueError(f"{where}: metrics must have one or more distinct names, got {names}")

@@ -7,18 +7,18 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from driftline.base.levels import Levels, Spread, as_spread
+from driftline.base.levels import QUANTILES, Levels, Spread, as_spread
 from driftline.base.rules import COUNT, WHOLE, number, whole
 from driftline.base.run import Run
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.holdout import Holdout
-from driftline.evaluate.metrics import Metric, as_metrics
+from driftline.evaluate.metrics import LEVEL, Metric, Predicted, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
-from driftline.evaluate.steps import StepDriver, baseline_figures, baseline_scores, by_step
+from driftline.evaluate.steps import StepDriver, baseline_figures, baseline_scores, by_step, of_baselines
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
@@ -40,6 +40,7 @@ def prequential(
     points: int | None = 1_000,
     level: float | None = None,
     quantiles: Levels | None = None,
+    baselines: bool = False,
     holdout: int | None = None,
     holdout_every: int | None = None,
     seed: int = 0,
@@ -56,9 +57,9 @@ def prequential(
         learners: one learner, a list, or a mapping from names to learners. Any object with ``predict_one(x)`` and
             ``learn_one(x, y)`` works.
         data: (X, y), arrays or frames; a stream; a River dataset; or an iterable of (X, y) blocks or of (x, y) rows.
-        metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width", "crps",
-            "pinball". By default "mse", "mae" and "r2", or "accuracy" for classifiers and streams of labels; with ``level``
-            also "coverage" and "width", and with ``quantiles`` also "crps".
+        metrics: names or :class:`Metric` objects: "mse", "rmse", "mae", "r2", "accuracy", "coverage", "width",
+            "interval_score", "crps", "pinball". By default "mse", "mae" and "r2", or "accuracy" for classifiers and streams
+            of labels; with ``level`` also "coverage" and "width", and with ``quantiles`` also "crps".
         window: the number of rows in the sliding window; None for none.
         fading: the weight of a row relative to the next one; None for none.
         delay: the number of rows by which labels are late: row t is predicted when those up to row t - delay - 1 have been
@@ -70,6 +71,8 @@ def prequential(
         points: the largest number of points of each curve, in addition to the last; None keeps every row, 0 only the last.
         level: predict intervals at this level, and measure their coverage and width.
         quantiles: predict quantiles of these levels, in ascending order, and measure their CRPS or pinball losses.
+        baselines: measure the simple baselines too, by the same metrics: the last value, the running mean and the value one
+            season ago. Their intervals and quantiles are those of their last 500 errors.
         holdout: the number of holdout rows to draw from the current distribution, if the stream can be sampled.
         holdout_every: the number of rows between two such samples; a hundredth of the stream by default.
         seed: the seed of the holdout rows.
@@ -98,7 +101,10 @@ def prequential(
         for name, each in named.items()
     }
     samples = Holdout.plan(data, settings.metrics, holdout, holdout_every, seed, source.rows, WHERE)
-    runner = _Runner(settings, drivers, steps or 0, source.rows, samples, keep_predictions, spread)
+    beside = of_baselines(settings, spread, delay) if baselines else None
+    if beside is not None and not (beside.numeric and all(not driver.classes for driver in drivers.values())):
+        raise ValueError(f"{WHERE}: baselines are measured for labels that are numbers")
+    runner = _Runner(settings, drivers, steps or 0, source.rows, samples, keep_predictions, spread, beside)
     most = ARRAY_ROWS if all(driver.native for driver in drivers.values()) else SLOW_ROWS
     with Progress(source.rows, "rows", show=progress) as bar:
         for block in source.blocks(samples.every if samples else None, most):
@@ -116,11 +122,12 @@ def _settings(
         metrics = ("accuracy",) if labels else ("mse", "mae", "r2")
         metrics += () if level is None else ("coverage", "width")
         metrics += () if quantiles is None else ("crps",)
-    chosen = as_metrics(metrics, WHERE) if quantiles is None else as_metrics(metrics, WHERE, quantiles.tolist())
+    levels = QUANTILES if quantiles is None else quantiles.tolist()
+    chosen = as_metrics(metrics, WHERE, levels, LEVEL if level is None else level)
     if any(metric.intervals for metric in chosen):
-        level = 0.9 if level is None else level
+        level = LEVEL if level is None else level
     elif level is not None:
-        raise ValueError(f"{WHERE}: level gives intervals, but neither coverage nor width is among the metrics")
+        raise ValueError(f"{WHERE}: level gives intervals, but none of the metrics is about intervals")
     wanted = [metric.levels for metric in chosen if metric.levels is not None]
     if quantiles is not None and not wanted:
         raise ValueError(f"{WHERE}: quantiles are predicted, but neither crps nor pinball is among the metrics")
@@ -162,11 +169,13 @@ class _Runner:
         samples: Holdout | None,
         keep: bool,
         spread: Spread,
+        beside: Score | None,
     ) -> None:
         self.drivers, self.samples, self.keep, self.spread = drivers, samples, keep, spread
         self.scores = {name: Score(settings, driver.classes, rows) for name, driver in drivers.items()}
         self.by_step = {name: [Score(Settings.totals(settings.metrics)) for _ in range(steps)] for name in drivers}
-        self.baselines = baseline_scores(steps, settings)
+        self.beside = beside
+        self.baselines = baseline_scores(steps, settings, spread)
         self.kept: dict[str, list[Array]] = {name: [] for name in drivers}
         self.runs: dict[str, list[Run]] = {name: [] for name in drivers}
         self.rows = 0
@@ -187,8 +196,9 @@ class _Runner:
                 self.kept[name].append(np.column_stack(said) if self.by_step[name] else said[0])
                 if score.numeric:
                     self.runs[name].append(self._run(taken[0].predicted, labels))
-        for score in self.baselines:
-            assert numbers is not None
+        for score in [*self.baselines, *(() if self.beside is None else (self.beside,))]:
+            if numbers is None:
+                numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
             score.add(Predicted(np.zeros(len(block))), numbers)
         bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
@@ -217,7 +227,8 @@ class _Runner:
             predictions={name: np.concatenate(kept) for name, kept in self.kept.items() if kept},
             runs={name: _joined(runs) for name, runs in self.runs.items() if runs},
             by_step={name: by_step(scores) for name, scores in self.by_step.items() if scores},
-            baselines_by_step=baseline_figures(self.baselines, settings),
+            baselines={} if self.beside is None else baseline_figures(self.beside.totals(), settings),
+            baselines_by_step=baseline_figures(by_step(self.baselines), settings),
             forecasters={name: driver.learner for name, driver in self.drivers.items() if isinstance(driver, StepDriver)},
             _holdout=self.samples.curves() if self.samples is not None else {},
         )

@@ -42,6 +42,7 @@ class Prequential:
         runs: learner -> the predictions, intervals and quantiles as a :class:`driftline.Run`, if requested, for
             :func:`coverage_by` and :func:`reliability`; of the first step for forecasts; none for class labels.
         by_step: learner -> metric -> (steps,) values, for forecasts; the other figures are for step 1.
+        baselines: baseline -> metric -> value over all rows that it predicts, if requested.
         baselines_by_step: baseline -> metric -> (steps,) values, with the labels known at each step.
         forecasters: learner -> the trained forecaster.
     """
@@ -58,6 +59,7 @@ class Prequential:
     predictions: dict[str, Array] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
+    baselines: dict[str, dict[str, float]] = field(default_factory=dict)
     baselines_by_step: dict[str, dict[str, Array]] = field(default_factory=dict)
     forecasters: dict[str, Forecaster] = field(default_factory=dict)
     _scores: dict[str, Measured] = field(default_factory=dict, repr=False)
@@ -109,13 +111,14 @@ class Prequential:
         return {name: scores.last(kind) for name, scores in self._scores.items()}
 
     def table(self) -> Table:
-        """One learner a row: its metrics over all rows, the best in bold, and its speed."""
+        """One learner a row: its metrics over all rows, the best in bold, and its speed; baselines are in parentheses."""
         best = {name: self._best(metric) for name, metric in self.metrics.items()}
         rows = []
         for learner, total in self.totals.items():
             cells = [Cell(value, shown(value), learner in best[metric]) for metric, value in total.items()]
             seconds = self.seconds.get(learner, 0.0)
             rows.append([learner, *cells, self.rows / seconds if seconds else None])
+        rows += [[f"({title})", *own.values(), None] for title, own in self.baselines.items()]
         late = f", labels {self.delay:,} rows late" if self.delay else ", one step ahead" if self.by_step else ""
         return Table(["learner", *self.metrics, "rows/s"], rows, f"{self.rows:,} rows, each predicted, then learned{late}")
 
@@ -172,6 +175,8 @@ class Prequential:
             place["values"].append(value)
         names = ("rows", "window", "fading", "delay", "totals", "loss", "skipped", "seconds")
         content = {name: getattr(self, name) for name in names} | {"curves": curves}
+        if self.baselines:
+            content["baselines"] = self.baselines
         for name in ("by_step", "baselines_by_step") if self.by_step else ():
             of_all = getattr(self, name).items()
             content[name] = {who: {metric: values.tolist() for metric, values in own.items()} for who, own in of_all}

@@ -10,10 +10,10 @@ import numpy as np
 from driftline.base.levels import as_levels
 from driftline.base.rules import PROBABILITY
 from driftline.base.run import Run
-from driftline.evaluate.metrics import Coverage, IntervalScore, Width, as_metrics, interval_loss, pinball_losses
+from driftline.evaluate.metrics import Coverage, IntervalScore, Predicted, Width, as_metrics, interval_loss, pinball_losses
 from driftline.evaluate.prequential import check_settings
 from driftline.evaluate.results import Prequential, as_run
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.scores import Score, Settings
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 

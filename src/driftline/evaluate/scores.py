@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftline._core import Outputs
+from driftline.base.levels import NO_SPREAD, Spread
 from driftline.base.run import Run
 from driftline.evaluate.baselines import Baselines, OneSeasonAgo, is_unknown
-from driftline.evaluate.metrics import Metric, OfBaseline, ScoredRows, columns_of
+from driftline.evaluate.metrics import Metric, OfBaseline, Predicted, ScoredRows, columns_of
+from driftline.evaluate.recent_errors import RecentErrors
 from driftline.evaluate.tracker import FLUSH, UNIT, Tracker
 from driftline.storage.resumable import Resumable, part_of
 from driftline.tables.inputs import Array
@@ -39,11 +41,12 @@ class Settings:
     unit: int = UNIT  # rows to sum at once if no points are kept
     groups: bool = False  # whether rows are summed by group
     compare: bool = True  # whether rows count only if every baseline predicts them
+    spread: Spread = NO_SPREAD  # the intervals and quantiles of baselines, if metrics of these need them
 
     @classmethod
-    def totals(cls, metrics: Iterable[Metric]) -> Settings:
+    def totals(cls, metrics: Iterable[Metric], spread: Spread = NO_SPREAD) -> Settings:
         """Measures the totals alone, in a small state."""
-        return cls(tuple(metrics), points=0, unit=256)
+        return cls(tuple(metrics), points=0, unit=256, spread=spread)
 
     @classmethod
     def by_group(cls, metrics: Iterable[Metric], compare: bool = True) -> Settings:
@@ -63,15 +66,6 @@ class Measured:
     def last(self, kind: str) -> dict[str, float]:
         """Each metric at the last row."""
         return {name: float(values[-1]) for name, values in self.curves[kind].items()}
-
-
-class Predicted(NamedTuple):
-    """Predictions, ends of intervals and quantiles of some rows, as a :class:`driftline.Run` has them too."""
-
-    predictions: Array
-    lower: Array | None = None
-    upper: Array | None = None
-    quantiles: Array | None = None
 
 
 def every_row() -> bool:
@@ -145,6 +139,9 @@ class Score:
         self._names: list[str] = []
         self._tracker: Tracker | GroupSums | None = None
         self._single: list[tuple[float | None, ...]] = []  # what :meth:`add_one` took
+        named = [own.baseline for own in settings.metrics if isinstance(own, OfBaseline) and not own.metric.plain]
+        delay = 0 if baselines is None else baselines.delay
+        self._around = {name: RecentErrors(settings.spread, delay) for name in dict.fromkeys(named)}
 
     def add_one(self, row: tuple[float | None, ...]) -> None:
         """Scores one row that has a label and a prediction, later, at the cost of an append.
@@ -190,6 +187,7 @@ class Score:
         with np.errstate(all="ignore"):  # overflow gives an infinite loss, which is shown
             good: Array | None = None
             predicted = baselines or (self.baselines.predict(y) if self.baselines is not None else {})
+            spreads = {name: around.of(predicted[name], labels) for name, around in self._around.items()}
             if self.numeric:
                 if prediction.dtype == object:
                     prediction = np.array([math.nan if value is None else value for value in prediction], dtype=np.float64)
@@ -209,8 +207,9 @@ class Score:
                 own = None if good is None else good[piece]
                 low, high, quantiles = (None if side is None else side[piece] for side in (lower, upper, outputs.quantiles))
                 said = {name: values[piece] for name, values in predicted.items()}
+                beside = {name: _piece(given, piece) for name, given in spreads.items()}
                 origin = self._about(y[piece], own)
-                rows = ScoredRows(y[piece], prediction[piece], low, high, quantiles, self.classes, origin, said)
+                rows = ScoredRows(y[piece], prediction[piece], low, high, quantiles, self.classes, origin, said, beside)
                 self._score(rows, own, None if groups is None else groups[piece])
 
     def _with_baselines(self, predicted: Mapping[str, Array], good: Array | None) -> Array:
@@ -320,7 +319,10 @@ class Score:
             own = self._tracker.state() if isinstance(self._tracker, Tracker) else {}
         sums = {f"sums/{name}": part for name, part in own.items()}
         beside = {} if self.baselines is None else self.baselines.state()
-        return plain | sums | {f"baselines/{name}": value for name, value in beside.items()}
+        around = {
+            f"around/{name}/{part}": value for name, own in self._around.items() for part, value in own.state().items()
+        }
+        return plain | sums | {f"baselines/{name}": value for name, value in beside.items()} | around
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restores the :meth:`state` of a score with the same settings."""
@@ -332,6 +334,8 @@ class Score:
             self._tracker.restore({name: state[f"sums/{name}"] for name in ("rows", "total", "rest")})
         if self.baselines is not None:
             self.baselines.resume(part_of(state, "baselines"))
+        for name, around in self._around.items():
+            around.resume(part_of(state, f"around/{name}"))
 
     def finish(self) -> Measured:
         """All metrics at all points."""
@@ -350,6 +354,11 @@ class Score:
 
 
 _PLAIN = ("scored", "skipped", "early", "_origin", "_least", "_largest", "_names")
+
+
+def _piece(given: Predicted, rows: slice) -> Predicted:
+    lower, upper, quantiles = (None if part is None else part[rows] for part in given[1:])
+    return Predicted(given.predictions[rows], lower, upper, quantiles)
 
 
 def _scored_labels(y: Array, prediction: Array, lost: Callable[[], Array | bool] | None) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from driftline.delayed import Forecaster
 from driftline.delayed.forecast import ForecastRun
 from driftline.evaluate.baselines import BASELINES, Baselines
 from driftline.evaluate.driver import Driver, Taken
-from driftline.evaluate.metrics import Metric, OfBaseline
+from driftline.evaluate.metrics import OfBaseline
 from driftline.evaluate.scores import Score, Settings
 from driftline.evaluate.sources import Block
 from driftline.tables import inputs
@@ -71,24 +71,24 @@ def _lost(block: Block, before: Array, step: int) -> Array:
 def by_step(scores: Sequence[Score]) -> dict[str, Array]:
     """Each metric by step, from the score of each step."""
     totals = [score.totals() for score in scores]
-    return {name: np.array([found[name] for found in totals]) for name in totals[0]}
+    return {name: np.array([found[name] for found in totals]) for name in totals[0]} if totals else {}
 
 
-def baseline_scores(steps: int, metrics: Settings) -> list[Score]:
-    """A score of the baselines for each step, with the labels known at that step, by the metrics of predictions alone."""
-    plain = [OfBaseline(metric, name, f"{metric.name} {name}") for name in BASELINES for metric in _plain(metrics)]
-    return [Score(Settings.totals(plain), baselines=Baselines(step)) for step in range(steps if plain else 0)]
+def baseline_scores(steps: int, metrics: Settings, spread: Spread) -> list[Score]:
+    """A score of the baselines for each step, with the labels known at that step."""
+    return [of_baselines(metrics, spread, step) for step in range(steps)]
 
 
-def baseline_figures(scores: list[Score], metrics: Settings) -> dict[str, dict[str, Array]]:
-    """Each metric by step, by the baseline's title."""
-    found = by_step(scores) if scores else {}
+def of_baselines(metrics: Settings, spread: Spread, delay: int) -> Score:
+    """A score of the baselines alone, whose labels come this many rows late."""
+    beside = [OfBaseline(metric, name, f"{metric.name} {name}") for name in BASELINES for metric in metrics.metrics]
+    return Score(Settings.totals(beside, spread), baselines=Baselines(delay))
+
+
+def baseline_figures(totals: Mapping[str, Any], metrics: Settings) -> dict[str, dict[str, Any]]:
+    """Each metric by the baseline's title, from what :func:`of_baselines` measured; empty without any."""
     return {
-        kind.title: {metric.name: found[f"{metric.name} {name}"] for metric in _plain(metrics)}
+        kind.title: {metric.name: totals[f"{metric.name} {name}"] for metric in metrics.metrics}
         for name, kind in BASELINES.items()
-        if found
+        if totals
     }
-
-
-def _plain(metrics: Settings) -> list[Metric]:
-    return [metric for metric in metrics.metrics if metric.plain]

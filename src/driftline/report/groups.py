@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from driftline.evaluate.metrics import Coverage, Width
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.metrics import Coverage, Predicted, Width
+from driftline.evaluate.scores import Score, Settings
 from driftline.report import clock, words
 from driftline.report.rows import RunRows
 from driftline.storage.resumable import Resumable, part_of

@@ -11,8 +11,8 @@ import numpy as np
 
 from driftline.base.run import Run
 from driftline.evaluate.baselines import LastAndMean
-from driftline.evaluate.metrics import MAE, MSE, Coverage, OfBaselineWhereKnown, ScoredRows, columns_of
-from driftline.evaluate.scores import Predicted, Score, Settings
+from driftline.evaluate.metrics import MAE, MSE, Coverage, OfBaselineWhereKnown, Predicted, ScoredRows, columns_of
+from driftline.evaluate.scores import Score, Settings
 from driftline.serve.unit import Answer, Naive
 from driftline.tables.inputs import Array
 
