@@ -29,7 +29,9 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 MECHANISMS = {
     "classes for rows": (
         r"\.\w*(Table|Block|Batch|Piece|Stretch|Chunk|Given|Rows?|Parts)$",
-        r"^evaluate\.tables|\.handleInputRows$",
+        # Queues, readers, results and sums: what rows come from, and what is known of them afterwards.
+        r"^evaluate\.(tables|metrics|stretches)|^report\.|^consume\.postgres|^files\.rows|\.handleInputRows$"
+        r"|^fleet\.core\.Parts$|^serve\.latest|^tables\.cells\.Given$",  # a state's arrays, a page, a column
     ),
     "encoders": (r"(Encoder|Intake|EncodedTable|EncodedRun|\.Encoded)$", r"^$"),
     "steppers": (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -227,47 +226,41 @@ class _Refit(ByErrors):
             out.predictions[whole] = self._estimated(rows[whole], lagged, first)
             self._note_errors(None, None, whole, out)
             return skipped
-        table = self._table(rows, y, whole, batch.weight)
+        labels, learned, placed = self._placed(y, whole, batch.weight)
         start = 0
         while start < len(y):
-            reached = np.flatnonzero(np.cumsum(table.placed[start:]) == self.fits.until)
+            reached = np.flatnonzero(np.cumsum(placed[start:]) == self.fits.until)
             stop = start + int(reached[0]) + 1 if len(reached) else len(y)
-            self._replay_segment(table, whole, slice(start, stop), out)
+            at = slice(start, stop)
+            self._replay_segment(rows[at], labels[at], whole[at], learned[at], placed[at], out.part(start, stop))
             start = stop
-        self._note_errors(y, batch.weight, table.learned, out)
+        self._note_errors(y, batch.weight, learned, out)
         return skipped
 
-    def _table(self, rows: Array, y: Array, whole: Array, weight: Array | None) -> _Table:
+    def _placed(self, y: Array, whole: Array, weight: Array | None) -> tuple[Array, Array, Array]:
+        """The labels, of which a missing one repeats the one before; the rows to learn; and the rows that lags count.
+
+        These are the learned ones, and those with a missing value.
+        """
         known, before = np.abs(y) <= self.members[0]._largest, self.fits.labels
         learned = whole & known if weight is None else whole & known & (weight > 0)
         placed = learned | ~(whole & known) if self.fits.looks_back else learned
         if not len(before):
             placed &= np.cumsum(learned) > 0  # lags do not reach back before the first label
         newest = np.maximum.accumulate(np.where(known & placed, np.arange(len(y)), -1))
-        return _Table(rows, np.where(newest < 0, before[-1] if len(before) else 0.0, y[newest]), learned, placed)
+        return np.where(newest < 0, before[-1] if len(before) else 0.0, y[newest]), learned, placed
 
-    def _replay_segment(self, table: _Table, whole: Array, at: slice, out: Outputs) -> None:
-        known, placed = self.fits.labels, table.placed[at]
-        news = table.labels[at][placed]
+    def _replay_segment(self, rows: Array, labels: Array, whole: Array, learned: Array, placed: Array, out: Outputs) -> None:
+        """Predicts the rows up to the next fit, then adds them to its data."""
+        known, news = self.fits.labels, labels[placed]
         labels = np.concatenate([known, news])
         before = np.append(0, np.cumsum(placed))[:-1]
         lagged = np.stack([self.fits.lagged(0, labels[: len(known) + count]) for count in before])
-        asked = np.flatnonzero(whole[at])
-        places, (low, high) = at.start + asked, self.fits.ranges(news)
-        first = np.clip(out.predictions[places], low[before[asked]], high[before[asked]])
-        out.predictions[places] = self._estimated(table.rows[places], lagged[asked], first)
+        asked, (low, high) = np.flatnonzero(whole), self.fits.ranges(news)
+        first = np.clip(out.predictions[asked], low[before[asked]], high[before[asked]])
+        out.predictions[asked] = self._estimated(rows[asked], lagged[asked], first)
         if len(news):
-            self.fits.add(table.rows[at][placed], lagged[placed], news, table.learned[at][placed])
-
-
-@dataclass(frozen=True)
-class _Table:
-    """The rows of a block, and which of them are learned."""
-
-    rows: Array
-    labels: Array  # a missing label repeats the one before
-    learned: Array
-    placed: Array  # rows that lags count: learned ones, and those with a missing value
+            self.fits.add(rows[placed], lagged[placed], news, learned[placed])
 
 
 def _is_label(y: Any) -> bool:

@@ -10,7 +10,8 @@ import numpy as np
 
 from driftline.base.rules import PROBABILITY, Rule, choice
 from driftline.evaluate.adapters import unused
-from driftline.evaluate.sources import Pair, Source, as_arrays, cut, is_dataset
+from driftline.evaluate.sources import Pair, Source, as_rows, as_table, is_dataset
+from driftline.tables.block import MAPPINGS, RowBlock
 
 PROTOCOLS = ("repeats", "subsets")
 _TUNING_SHARE = Rule(PROBABILITY.check, f"a share {PROBABILITY.words}, or rows to tune on")
@@ -58,10 +59,10 @@ class Case:
         """The rows of a repetition."""
         if self.protocol == "repeats":
             return self._drawn(seeds(self.seed, self.repeats)[1][repetition])
-        X, y = self._one()
-        aside = self._set_aside(len(y))
-        start, stop = subsets(len(y) - aside, self.repeats)[repetition]
-        return cut(X, aside + start, aside + stop), y[aside + start : aside + stop]
+        rows = as_rows(self._one(), "compare")
+        aside = self._set_aside(len(rows))
+        start, stop = subsets(len(rows) - aside, self.repeats)[repetition]
+        return _pair(rows[aside + start : aside + stop])
 
     def tuning_sequence(self) -> Pair:
         """The rows to tune on; no repetition contains them."""
@@ -69,9 +70,8 @@ class Case:
             return materialise(self.tuning, self.rows)
         if redrawable(self.data):
             return self._drawn(seeds(self.seed, self.repeats)[0])
-        X, y = self._one()
-        aside = self._set_aside(len(y))
-        return cut(X, 0, aside), y[:aside]
+        rows = as_rows(self._one(), "compare")
+        return _pair(rows[: self._set_aside(len(rows))])
 
     def _set_aside(self, rows: int) -> int:
         if isinstance(self.tuning, float) and not redrawable(self.data):
@@ -107,20 +107,24 @@ def redraw(data: Any, seed: int) -> Any:
 def materialise(data: Any, rows: int | None) -> Pair:
     """All rows as one table with its labels."""
     if isinstance(data, tuple) and len(data) == 2:
-        X, y = as_arrays(data, "compare")
-        return (X, y) if rows is None else (cut(X, 0, rows), y[:rows])
+        block = as_rows(data, "compare")
+        return _pair(block if rows is None else block[:rows])
     if hasattr(data, "take") and not is_dataset(data):
         length = rows if rows is not None else getattr(data, "length", None)
         if length is None:
             raise ValueError(f"compare: give rows: {type(data).__name__} is endless")
-        return as_arrays(data.take(length), "compare")
+        return _pair(as_rows(data.take(length), "compare"))
     blocks = list(Source(data, rows, "compare").blocks())
     if not blocks:
         raise ValueError(f"compare: {type(data).__name__} has no rows")
-    y = np.concatenate([block.y for block in blocks])
-    if all(block.mappings for block in blocks):
-        return [x for block in blocks for x in block.X], y
-    return np.concatenate([block.table[0] for block in blocks]), y
+    y = np.concatenate([_pair(block)[1] for block in blocks])
+    if all(block.kind == MAPPINGS for block in blocks):
+        return [x for block in blocks for x in block.values], y
+    return np.concatenate([as_table(block)[0] for block in blocks]), y
+
+
+def _pair(rows: RowBlock) -> Pair:
+    return rows.raw, rows.labels
 
 
 def as_cases(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ from driftline.delayed import Forecaster, Pending
 from driftline.delayed.stepper import Stepper
 from driftline.evaluate.adapters import Mapped, Ticketed, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
 from driftline.evaluate.metrics import Predicted
-from driftline.evaluate.sources import Block
+from driftline.evaluate.sources import lost, single_rows
 from driftline.tables import inputs
+from driftline.tables.block import MAPPINGS, SPARSE, RowBlock, as_block
 from driftline.tables.inputs import Array
 
 
@@ -46,7 +48,7 @@ class Driver(ABC):
         self.learner, self.spread, self.where = learner, spread, where
         self.seconds = 0.0
 
-    def step(self, block: Block) -> list[Taken]:
+    def step(self, block: RowBlock) -> list[Taken]:
         """Predicts and learns the rows of a block, in order; returns the predictions of each step."""
         began = perf_counter()
         try:
@@ -58,7 +60,7 @@ class Driver(ABC):
             self.seconds += perf_counter() - began
 
     @abstractmethod
-    def _take(self, block: Block) -> list[Taken]: ...
+    def _take(self, block: RowBlock) -> list[Taken]: ...
 
     def finish(self) -> None:  # noqa: B027 - a forecaster's last labels come with its last rows
         """Learns the labels that arrive after the last row."""
@@ -100,32 +102,33 @@ class LearnerDriver(Driver):
         self.native = hasattr(learner, "run") if not delay else asks and not self.classes and learner._outputs is None
         self.learned = 0
 
-    def _take(self, block: Block) -> list[Taken]:
-        if not self.native or block.mappings or (self.delay and inputs.is_sparse(block.X)):
+    def _take(self, block: RowBlock) -> list[Taken]:
+        if not self.native or block.kind == MAPPINGS or (self.delay and block.kind == SPARSE):
             predicted = self._loop(block)
         else:
             predicted = self._run_late(block) if self.delay else self._run(block)
         self.learned += len(block)
-        return [Taken(predicted, block.lost)]
+        return [Taken(predicted, partial(lost, block))]
 
-    def _run(self, block: Block) -> Predicted:
+    def _run(self, block: RowBlock) -> Predicted:
         wanted = {"level": self.spread.level, "quantiles": self.spread.quantiles}
         wanted = {name: value for name, value in wanted.items() if value is not None}
-        run = self.learner.run(block.X, block.y, **wanted)
+        run = self.learner.run(block.raw, block.labels, **wanted)
         return Predicted(self._read(run.predictions), *(getattr(run, name, None) for name in Predicted._fields[1:]))
 
-    def _run_late(self, block: Block) -> Predicted:
+    def _run_late(self, block: RowBlock) -> Predicted:
         learner: Learner = self.learner
-        table = learner._as_block(block.X, self.where)
+        table = learner._as_block(block.raw, self.where)
         learner._check_block(table, self.where)
-        labels = inputs.as_vector(block.y, len(block), self.where, "y")
+        labels = inputs.as_vector(block.labels, len(block), self.where, "y")
         out = self.stepper.table(table, labels, self.where, spread=self.spread, start=block.start)
         return Predicted(out.predictions, out.lower, out.upper, out.quantiles)
 
-    def _loop(self, block: Block) -> Predicted:
+    def _loop(self, block: RowBlock) -> Predicted:
+        labels = block.labels
         if isinstance(self.learner, TrueOrFalse):
-            self.learner.meet(block.y)
-        predicted, found = self.stepper.rows(block.rows(self.mapped), block.y.tolist(), self.spread)
+            self.learner.meet(labels)
+        predicted, found = self.stepper.rows(single_rows(block, self.mapped), labels.tolist(), self.spread)
         return Predicted(self._read(predicted), *self.spread.columns(found))
 
     def finish(self) -> None:
@@ -136,11 +139,12 @@ class LearnerDriver(Driver):
 
     def predict(self, X: Any) -> Array:
         """Predictions for rows that will not be learned."""
-        block = Block(X, np.zeros(len(X)), 0)
-        if hasattr(self.learner, "predict") and self.learned > self.delay and not self.mapped and not block.mappings:
+        mappings = isinstance(X, list)
+        if hasattr(self.learner, "predict") and self.learned > self.delay and not self.mapped and not mappings:
             next_row = self.learner._predict_next if isinstance(self.learner, Learner) else self.learner.predict
             return self._read(next_row(X))
-        return self._read([self.learner.predict_one(x) for x in block.rows(self.mapped)])
+        rows = X if mappings else single_rows(as_block(X, self.where), self.mapped)
+        return self._read([self.learner.predict_one(x) for x in rows])
 
     def _read(self, predicted: Any) -> Array:
         if self.classes:

@@ -17,9 +17,10 @@ from driftline.evaluate.metrics import LEVEL, Metric, Predicted, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scores import Score, Settings
-from driftline.evaluate.sources import ARRAY_ROWS, Block, Source, has_labels
+from driftline.evaluate.sources import ARRAY_ROWS, Source, has_labels
 from driftline.evaluate.steps import StepDriver, baseline_figures, baseline_scores, by_step, of_baselines
 from driftline.tables import inputs
+from driftline.tables.block import RowBlock
 from driftline.tables.inputs import Array
 
 WHERE = "prequential"
@@ -180,15 +181,15 @@ class _Runner:
         self.runs: dict[str, list[Run]] = {name: [] for name in drivers}
         self.rows = 0
 
-    def step(self, block: Block, bar: Progress) -> None:
+    def step(self, block: RowBlock, bar: Progress) -> None:
         self.rows = block.start + len(block)
         numbers: Array | None = None
         for name, driver in self.drivers.items():
             score = self.scores[name]
             taken = driver.step(block)
             if score.numeric and numbers is None:
-                numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
-            labels = numbers if score.numeric and numbers is not None else block.y
+                numbers = inputs.as_vector(block.labels, len(block), WHERE, "y")
+            labels = numbers if score.numeric and numbers is not None else block.labels
             for each, step in [(score, taken[0]), *zip(self.by_step[name], taken, strict=False)]:
                 each.add(step.predicted, labels, lost=step.lost, early=step.early)
             if self.keep:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from driftline.base.rules import COUNT
 from driftline.tables import inputs, kinds
-from driftline.tables.block import RowBlock, as_block
+from driftline.tables.block import MAPPINGS, SPARSE, RowBlock, as_block
 from driftline.tables.inputs import ONE_LABEL, Array, Name
 
 ARRAY_ROWS = 65_536  # rows of an array to replay at once
@@ -22,54 +21,27 @@ GATHERED = 1_024  # single rows to combine into a block
 Pair = tuple[Any, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """A block of rows: X is a table or a list of mappings; ``start`` is the index of the first row."""
+def single_rows(block: RowBlock, as_mappings: bool) -> list[Any]:
+    """The rows one by one, as mappings if requested, or if they are mappings or hold text or times."""
+    if block.kind == MAPPINGS or block.special:
+        return block.mappings()
+    if block.kind == SPARSE and not as_mappings:
+        return [block.values[row] for row in range(len(block))]
+    values, names = as_table(block)
+    return [dict(zip(names, row, strict=True)) for row in values.tolist()] if as_mappings else list(values)
 
-    X: Any
-    y: Array
-    start: int
 
-    def __len__(self) -> int:
-        return len(self.y)
+def as_table(block: RowBlock) -> tuple[Array, list[Name]]:
+    """The rows as one array, and the feature names, or their indices."""
+    values = np.concatenate([rows for _, rows in block.blocks()])
+    return values, block.names or list(range(block.columns))
 
-    @property
-    def mappings(self) -> bool:
-        """Whether the rows are mappings from names to numbers, not a table."""
-        return isinstance(self.X, list)
 
-    @cached_property
-    def table(self) -> tuple[Array, list[Name]]:
-        """The rows as one array, and the feature names, or their indices."""
-        table = as_block(self.X, "evaluate")
-        values = np.concatenate([block for _, block in table.blocks()])
-        return values, table.names or list(range(table.columns))
-
-    @cached_property
-    def _special(self) -> Any:
-        """The table, if it has columns of text or times."""
-        table = as_block(self.X, "evaluate") if is_frame(self.X) or isinstance(self.X, RowBlock) else None
-        return table if table is not None and table.special else None
-
-    def rows(self, as_mappings: bool) -> list[Any]:
-        """The rows one by one, as mappings if requested or if they are mappings."""
-        if self.mappings:
-            return list(self.X)
-        if self._special is not None:
-            found: list[Any] = self._special.mappings()
-            return found
-        if inputs.is_sparse(self.X) and not as_mappings:
-            return [self.X[row] for row in range(len(self))]
-        values, names = self.table
-        if not as_mappings:
-            return list(values)
-        return [dict(zip(names, row, strict=True)) for row in values.tolist()]
-
-    def lost(self) -> Array:
-        """Which rows lack a feature or have a non-finite one."""
-        if self.mappings or self._special is not None:
-            return np.array([not all(map(_is_there, x.values())) for x in self.rows(as_mappings=True)])
-        return np.asarray(~np.isfinite(self.table[0]).all(axis=1))
+def lost(block: RowBlock) -> Array:
+    """Which rows lack a feature or have a non-finite one."""
+    if block.kind == MAPPINGS or block.special:
+        return np.array([not all(map(_is_there, x.values())) for x in block.mappings()])
+    return np.asarray(~np.isfinite(as_table(block)[0]).all(axis=1))
 
 
 def _is_there(value: Any) -> bool:
@@ -97,11 +69,10 @@ class Source:
         self.rows = known if limit is None else limit if known is None else min(known, limit)
         self.limit = limit
 
-    def _open(self, limit: int | None) -> tuple[Iterable[Pair], int | None]:
+    def _open(self, limit: int | None) -> tuple[Iterable[Pair | RowBlock], int | None]:
         data = self.data
         if isinstance(data, tuple) and len(data) == 2:
-            X, y = as_arrays(data, self.where)
-            return [(X, y)], len(y)
+            return [as_rows(data, self.where)], len(data[1])
         if is_dataset(data):
             if limit is None and data.n_samples is None:
                 raise ValueError(f"{self.where}: give rows: {type(data).__name__} is endless")
@@ -119,21 +90,23 @@ class Source:
             return gathered(data, self.where), None
         raise TypeError(f"{self.where}: data must be (X, y), a stream, or an iterable of blocks or rows, got {type(data)}")
 
-    def blocks(self, every: int | None = None, most: int = ARRAY_ROWS) -> Iterator[Block]:
-        """The rows in blocks of at most ``most``; no block crosses a multiple of ``every``."""
+    def blocks(self, every: int | None = None, most: int = ARRAY_ROWS) -> Iterator[RowBlock]:
+        """The rows with their labels in blocks of at most ``most``; no block crosses a multiple of ``every``."""
         start = 0
         for pair in self.pairs:
-            X, y = as_arrays(pair, self.where)
+            rows = pair if isinstance(pair, RowBlock) else as_rows(pair, self.where)
             done = 0
-            while done < len(y):
-                size = min(len(y) - done, most)
+            while done < len(rows):
+                size = min(len(rows) - done, most)
                 if every is not None:
                     size = min(size, every - start % every)
                 if self.limit is not None:
                     size = min(size, self.limit - start)
                     if size == 0:
                         return
-                yield Block(cut(X, done, done + size), y[done : done + size], start)
+                block = rows[done : done + size]
+                block.start, block.kept = start, {}
+                yield block
                 done, start = done + size, start + size
             if self.limit is not None and start >= self.limit:
                 return  # without drawing more from an endless stream
@@ -149,36 +122,25 @@ def has_labels(data: Any) -> bool:
     return str(getattr(data, "task", "")).lower().endswith("classification")
 
 
-def as_arrays(pair: Any, where: str) -> Pair:
+def as_rows(pair: Any, where: str) -> RowBlock:
     """A table or a list of mappings, with one label per row."""
     X, y = pair
     if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
-        X = list(X)
-    elif not isinstance(X, (np.ndarray, RowBlock)) and not is_frame(X):
-        X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
+        block = RowBlock(list(X), MAPPINGS, where=where)
+    elif hasattr(X, "tocsr"):
+        block = RowBlock(X.tocsr(), SPARSE, where=where)
+    else:
+        block = as_block(X, where)
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"{where}: y must have one dimension, got {labels.ndim}; {ONE_LABEL}")
-    count = len(X) if isinstance(X, list) or not hasattr(X, "shape") else X.shape[0]
-    if count != len(labels):
-        raise ValueError(f"{where}: X has {count} rows, y has {len(labels)}")
-    return X, labels
-
-
-def is_frame(X: Any) -> bool:
-    """Whether this is a pandas, polars or Arrow frame."""
-    return not isinstance(X, RowBlock) and (hasattr(X, "columns") or hasattr(X, "column_names"))
-
-
-def cut(X: Any, start: int, stop: int) -> Any:
-    """Rows ``start`` to ``stop`` of a table."""
-    if is_frame(X):
-        import narwhals
-
-        return narwhals.from_native(X, eager_only=True)[start:stop].to_native()
-    return X[start:stop]
+    if len(block) != len(labels):
+        raise ValueError(f"{where}: X has {len(block)} rows, y has {len(labels)}")
+    block = copy(block)
+    block.labels = labels
+    return block
 
 
 def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:

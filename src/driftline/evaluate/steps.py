@@ -15,9 +15,9 @@ from driftline.evaluate.baselines import BASELINES, Baselines
 from driftline.evaluate.driver import Driver, Taken
 from driftline.evaluate.metrics import OfBaseline
 from driftline.evaluate.scores import Score, Settings
-from driftline.evaluate.sources import Block
+from driftline.evaluate.sources import lost
 from driftline.tables import inputs
-from driftline.tables.block import RowBlock
+from driftline.tables.block import MAPPINGS, RowBlock
 from driftline.tables.inputs import Array
 
 
@@ -37,21 +37,21 @@ class StepDriver(Driver):
             raise ValueError(f"{where}: steps is {steps}, but {learner!r} has {self.learner.steps}")
         self._lost = np.zeros(steps, dtype=bool)  # which of the last rows lack a feature
 
-    def _take(self, block: Block) -> list[Taken]:
-        y = inputs.as_vector(block.y, len(block), self.where, "y")
+    def _take(self, block: RowBlock) -> list[Taken]:
+        y = inputs.as_vector(block.labels, len(block), self.where, "y")
         run: ForecastRun = self.learner._learn(self._rows(block), y, self.spread, self.where, block.start)
-        before, self._lost = self._lost, np.append(self._lost, block.lost())[-self.learner.steps :]
+        before, self._lost = self._lost, np.append(self._lost, lost(block))[-self.learner.steps :]
         return [
-            Taken(run.at_step(step + 1), partial(_lost, block, before, step + 1), int(run.uninformed[step]))
+            Taken(run.at_step(step + 1), partial(_lost_ahead, block, before, step + 1), int(run.uninformed[step]))
             for step in range(self.learner.steps)
         ]
 
-    def _rows(self, block: Block) -> Any:
+    def _rows(self, block: RowBlock) -> Any:
         forecaster: Forecaster = self.learner
-        if not block.mappings:
-            return block.X
-        names = forecaster._names or list(inputs.as_items(block.X[0], self.where))
-        rows = [inputs.as_items(x, self.where) for x in block.X]
+        if block.kind != MAPPINGS:
+            return block.raw
+        rows = [inputs.as_items(x, self.where) for x in block.values]
+        names = forecaster._names or list(rows[0])
         for row in rows:
             forecaster._check_width(len(row), list(row), self.where)
             if row.keys() != set(names):
@@ -60,12 +60,12 @@ class StepDriver(Driver):
         return RowBlock(values, names=list(names), where=self.where)
 
 
-def _lost(block: Block, before: Array, step: int) -> Array:
+def _lost_ahead(block: RowBlock, before: Array, step: int) -> Array:
     """Which rows cannot be forecast, because a value is missing there or at the origin."""
-    missing = block.lost()
+    missing = lost(block)
     first = len(before) - step
-    lost: Array = missing | np.append(before, missing)[first : first + len(block)]
-    return lost
+    found: Array = missing | np.append(before, missing)[first : first + len(block)]
+    return found
 
 
 def by_step(scores: Sequence[Score]) -> dict[str, Array]:

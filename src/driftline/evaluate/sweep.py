@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from driftline.base.rules import COUNT
 from driftline.errors import RowRefusedError
 from driftline.evaluate import plots
 from driftline.evaluate.grid import Grid, Params, settings_of
-from driftline.evaluate.sweep_rows import SweepRows
+from driftline.evaluate.sweep_rows import Blocks, reader
 from driftline.evaluate.tables import Cell, Table
 from driftline.tables.inputs import Array
 
@@ -129,8 +130,8 @@ def sweep(
     settings = settings_of(grid, WHERE)
     jobs = COUNT.or_none().require(WHERE, "jobs", jobs)
     candidates = [_Candidate(learner.clone(setting)) for setting in settings]
-    rows = SweepRows(learner.clone(settings[0]), X, y, sample_weight, WHERE)
-    _learn_all(candidates, rows, min(jobs or cores(), len(candidates)))
+    blocks = reader(learner.clone(settings[0]), X, y, sample_weight, WHERE)
+    _learn_all(candidates, blocks, min(jobs or cores(), len(candidates)))
     losses = np.array([candidate.loss for candidate in candidates])
     return Sweep(
         settings, losses, [candidate.model for candidate in candidates], [candidate.reason for candidate in candidates]
@@ -177,13 +178,13 @@ def _place(error: Exception, start: int) -> str:
     return str(error) if start == 0 else f"{WHERE}: in the rows from {start} on, numbered from there, {error}"
 
 
-def _learn_all(candidates: list[_Candidate], rows: SweepRows, threads: int) -> None:
+def _learn_all(candidates: list[_Candidate], blocks: Callable[[], Blocks], threads: int) -> None:
     """Learns block by block, each thread for its share of the settings. An error or interrupt soon ends all threads."""
     ended = threading.Event()
 
     def learn(share: list[_Candidate]) -> None:
         try:
-            for block in rows.blocks():
+            for block in blocks():
                 for candidate in share:
                     if ended.is_set():
                         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from driftline.base import replay
@@ -17,23 +18,22 @@ FEWEST_ROWS = 64
 MOST_ENTRIES = 2**22  # of sparse rows at once: interrupts wait for them
 
 
-class SweepRows:
-    """The input of a learner's ``run``, cut into blocks that ``run`` accepts too."""
+Blocks = Iterator[tuple[int, Any, Any, Array | None]]  # number of the first row, rows, labels, weights
 
-    def __init__(self, learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> None:
-        self.count, self._numbers, self._fewest, self._cut = _cutter(X, where)
-        if learner._estimator_type == "classifier":
-            self._labels: Any = as_labels(y, self.count, where)
-        else:
-            self._labels = replay.as_labels(learner, y, self.count, where)
-        self._weight = inputs.as_weights(sample_weight, self.count, where)
 
-    def blocks(self) -> Iterator[tuple[int, Any, Any, Array | None]]:
-        """The number of the first row, and the rows with their labels and weights."""
-        step = max(FEWEST_ROWS, self._fewest, BLOCK_BYTES // (8 * self._numbers))
-        for start in range(0, self.count, step):
-            rows = slice(start, min(start + step, self.count))
-            yield start, self._cut(rows), self._labels[rows], None if self._weight is None else self._weight[rows]
+def reader(learner: Learner, X: Any, y: Any, sample_weight: Any, where: str) -> Callable[[], Blocks]:
+    """A function that cuts the input of a learner's ``run`` into blocks that ``run`` accepts too."""
+    count, numbers, fewest, cut = _cutter(X, where)
+    as_vector: Any = as_labels if learner._estimator_type == "classifier" else partial(replay.as_labels, learner)
+    labels, weight = as_vector(y, count, where), inputs.as_weights(sample_weight, count, where)
+    step = max(FEWEST_ROWS, fewest, BLOCK_BYTES // (8 * numbers))
+
+    def blocks() -> Blocks:
+        for start in range(0, count, step):
+            rows = slice(start, min(start + step, count))
+            yield start, cut(rows), labels[rows], None if weight is None else weight[rows]
+
+    return blocks
 
 
 def _cutter(X: Any, where: str) -> tuple[int, int, int, Callable[[slice], Any]]:

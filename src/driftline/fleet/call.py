@@ -25,8 +25,8 @@ ROW = 300  # nanoseconds to load a model, roughly; an operation takes about one
 
 
 @dataclass(frozen=True, eq=False)
-class CallRows:
-    """The rows passed to one method call.
+class Call:
+    """One method call: its rows and what it wants of them.
 
     Attributes:
         where: the method, for messages.
@@ -94,10 +94,10 @@ def threads_for(rows: int, jobs: int | None) -> int:
     return 1 if worth < 2 else min(worth, jobs or worth, cores())
 
 
-class Call:
+class Progress:
     """The progress of rows through a core."""
 
-    def __init__(self, rows: CallRows, block: Array, jobs: int | None, alarms: bool = False) -> None:
+    def __init__(self, rows: Call, block: Array, jobs: int | None, alarms: bool = False) -> None:
         count = len(block)
         self._rows, self._block = rows, block
         self._marks = np.zeros(count, dtype=np.uint8)

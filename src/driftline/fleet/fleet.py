@@ -18,7 +18,7 @@ from driftline.base.rules import BOOLEAN, COUNT
 from driftline.base.ticket import ByColumns, mark_of
 from driftline.errors import not_fitted
 from driftline.fleet import parts, state, summary
-from driftline.fleet.call import Answer, CallRows, of_key
+from driftline.fleet.call import Answer, Call, of_key
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.keys import Names, Numbers, are_numbers
 from driftline.fleet.names import Key, as_key
@@ -233,7 +233,7 @@ class Fleet(Saved):
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
             key = partial(self._keys.key, fresh=fresh)
-            rows = CallRows(where, block, slots, key, label, weight, NO_SPREAD, self._keys.count, True)
+            rows = Call(where, block, slots, key, label, weight, NO_SPREAD, self._keys.count, True)
             models.learn(rows, partial(self._keys.accept, fresh, slots))
 
     def _learn_many(self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, spread: Spread) -> tuple[Array, Answer]:
@@ -244,7 +244,7 @@ class Fleet(Saved):
         weight = inputs.as_weights(sample_weight, block.rows, where)
         slots, fresh = self._keys.learned(keys, block.rows, where)
         key = partial(self._keys.key, fresh=fresh)
-        rows = CallRows(where, block, slots, key, labels, weight, spread, self._keys.count)
+        rows = Call(where, block, slots, key, labels, weight, spread, self._keys.count)
         accept = partial(self._keys.accept, fresh, slots)
         if self._pool is None:
             return slots, self._models.learn(rows, accept)
@@ -301,7 +301,7 @@ class Fleet(Saved):
                 self._decide([key], x, where, one=True)
             block = self._models.one_row(x, where, grow=False)
             slots = self._keys.predicted([key], 1, where, one=True)
-            rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), one=True)
+            rows = Call(where, block, slots, partial(self._keys.key, fresh={}), one=True)
             said = self._models.predict(rows).predictions[0]
         return float(said) if isinstance(said, np.floating) else said
 
@@ -310,7 +310,7 @@ class Fleet(Saved):
             self._decide(keys, X, where)
         block = self._models.block(X, where, grow=False)
         slots = self._keys.predicted(keys, block.rows, where)
-        rows = CallRows(where, block, slots, partial(self._keys.key, fresh={}), spread=spread)
+        rows = Call(where, block, slots, partial(self._keys.key, fresh={}), spread=spread)
         if self._pool is None:
             return self._models.predict(rows)
         return self._pool.predict(rows, self._models.predict(replace(rows, spread=NO_SPREAD)))

@@ -26,7 +26,7 @@ from driftline.tables.inputs import Array
 _STEPS = whole(1, 1000)
 
 
-class _Row(NamedTuple):
+class _Waiting(NamedTuple):
     """A row that waits at a step, because later rows of its key are not known yet.
 
     Attributes:
@@ -72,7 +72,7 @@ class FleetForecaster(Saved):
         self._guard = Guard("FleetForecaster")
         self._steps = _STEPS.require("FleetForecaster", "steps", steps)
         self._fleets = [copy.copy(fleet) for _ in range(self._steps)]
-        self._waiting: list[dict[Key, deque[_Row]]] = [{} for _ in range(self._steps)]
+        self._waiting: list[dict[Key, deque[_Waiting]]] = [{} for _ in range(self._steps)]
         self._rows = 0
         self._ready: list[Fleet | None] = [None] * self._steps  # fleets that have learned all labels
 
@@ -138,14 +138,14 @@ class FleetForecaster(Saved):
             ticket = fleet.ask(key, x, step)
             found.append([ticket.prediction, *spread.of_ticket(ticket)])
             mine = waiting.setdefault(ticket.key, deque())
-            mine.append(_Row(self._rows, ticket, label))
+            mine.append(_Waiting(self._rows, ticket, label))
             if len(mine) > step:
                 oldest = mine.popleft()
                 fleet.tell(oldest.ticket, oldest.y)
         self._rows += 1
         return found
 
-    def _copies(self) -> tuple[list[Fleet], list[dict[Key, deque[_Row]]], int]:
+    def _copies(self) -> tuple[list[Fleet], list[dict[Key, deque[_Waiting]]], int]:
         return [copy.copy(fleet) for fleet in self._fleets], _copied(self._waiting), self._rows
 
     # Forecasting.
@@ -202,7 +202,7 @@ class FleetForecaster(Saved):
         self._waiting = [{} for _ in range(steps)]
         for rows, found in zip(waiting, self._waiting, strict=True):
             for number, ticket, y in rows:
-                found.setdefault(ticket.key, deque()).append(_Row(number, ticket, y))
+                found.setdefault(ticket.key, deque()).append(_Waiting(number, ticket, y))
         self._rows = codec.require_count(state["rows"], "the number of rows")
         self._ready = [None] * steps
 
@@ -230,11 +230,11 @@ def _as_run(found: Array, labels: Array, spread: Spread) -> ForecastRun:
     return ForecastRun(predictions, errors, lower, upper, spread.level, nothing, quantiles, spread.quantiles)
 
 
-def _in_order(waiting: dict[Key, deque[_Row]]) -> Iterator[_Row]:
+def _in_order(waiting: dict[Key, deque[_Waiting]]) -> Iterator[_Waiting]:
     yield from sorted((row for rows in waiting.values() for row in rows), key=lambda row: row.number)
 
 
-def _copied(waiting: list[dict[Key, deque[_Row]]]) -> list[dict[Key, deque[_Row]]]:
+def _copied(waiting: list[dict[Key, deque[_Waiting]]]) -> list[dict[Key, deque[_Waiting]]]:
     return [
         {key: deque(row._replace(ticket=copy.copy(row.ticket)) for row in rows) for key, rows in of.items()}
         for of in waiting

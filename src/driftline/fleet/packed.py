@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.ticket import mark_of
 from driftline.errors import warn
 from driftline.fleet import core as fleet_core
-from driftline.fleet.call import Answer, Call, CallRows, as_it_is
+from driftline.fleet.call import Answer, Call, Progress, as_it_is
 from driftline.fleet.ticket import FleetTicket
 from driftline.tables import cells, inputs
 from driftline.tables.block import COLUMNS, RowBlock, as_block
@@ -111,7 +111,7 @@ class Packed:
             self._refuse_new((names or [])[door.features], where)
         return RowBlock(row[None, :], names=names, where=where)
 
-    def _fitting(self, rows: CallRows) -> tuple[Any, Any, list[Name] | None]:
+    def _fitting(self, rows: Call) -> tuple[Any, Any, list[Name] | None]:
         """The core, its schedules and its names, created if these are the first rows."""
         if not rows.one and (self.core is not None or self._start is not None):  # the door has read a single row
             self._door.check(rows.block, rows.where)
@@ -120,7 +120,7 @@ class Packed:
             return *self._make_core(rows.block.columns, rows.where), names or rows.block.names
         return self.core, self._schedules, self.names
 
-    def _block(self, core: Any, rows: CallRows) -> Array:
+    def _block(self, core: Any, rows: Call) -> Array:
         """All rows as one block; a row that no model accepts is rejected before any model learns."""
         block: Array = rows.block.block(0, rows.block.rows)
         if self.learner.missing == "raise":
@@ -134,15 +134,15 @@ class Packed:
 
     # The verbs.
 
-    def predict(self, rows: CallRows) -> Answer:
+    def predict(self, rows: Call) -> Answer:
         """Predicts without learning."""
         core, schedules, _ = self._fitting(rows)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
-        call = Call(rows, self._block(core, rows), self._options.jobs)
-        call.replay(core, schedules, self.learner, self._model)
-        return call.answer()
+        progress = Progress(rows, self._block(core, rows), self._options.jobs)
+        progress.replay(core, schedules, self.learner, self._model)
+        return progress.answer()
 
-    def learn(self, rows: CallRows, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
+    def learn(self, rows: Call, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
         """Predicts, then learns; passes ``accept`` the number of rows learned.
 
         ``finish`` makes the answer of the fleet from that of the models. If it raises an error, they have learned nothing.
@@ -151,18 +151,18 @@ class Packed:
         width = core.features + self.learner.intercept
         if self.core is None and (words := stability.risk_of_memory(self.learner, width)):
             warn(words)
-        call = Call(rows, self._block(core, rows), self._options.jobs, self._options.alarms)
+        progress = Progress(rows, self._block(core, rows), self._options.jobs, self._options.alarms)
         self._make_room(core, int(rows.slots.max()) + 1, rows.where)
         learned = 0
         try:
-            call.replay(core, schedules, self.learner, self._model)
+            progress.replay(core, schedules, self.learner, self._model)
             self._watch(core, rows)
-            answer = finish(call.answer())
+            answer = finish(progress.answer())
             core.accept()
             heed_interrupt()
             learned = rows.block.rows
         except BaseException as error:
-            learned = 0 if core.undo() else call.done
+            learned = 0 if core.undo() else progress.done
             if learned and not isinstance(error, Warning):  # which comes after all rows
                 error.add_note(f"{rows.where}: {learned} of {rows.block.rows} rows were learned")
             raise
@@ -172,7 +172,7 @@ class Packed:
                 accept(learned)
         return answer
 
-    def _watch(self, core: Any, rows: CallRows) -> None:
+    def _watch(self, core: Any, rows: Call) -> None:
         """Warns once if predictions left the range of the labels. All models are checked after every 4 rows per model."""
         self._unwatched += rows.block.rows
         if self._warned or self._unwatched < 4 * rows.models:

@@ -27,7 +27,7 @@ from driftline.base.levels import arrays_of
 from driftline.base.ticket import mark_of
 from driftline.errors import ModelFileError
 from driftline.features import Standardize
-from driftline.fleet.call import Answer, CallRows
+from driftline.fleet.call import Answer, Call
 from driftline.fleet.core import has_fixed_size
 from driftline.fleet.separate import ALARM_BYTES, groups, predicted, watch
 from driftline.fleet.ticket import PooledTicket
@@ -121,7 +121,7 @@ class Pool:
 
     # Many rows.
 
-    def learn(self, rows: CallRows, own: Answer) -> Answer:
+    def learn(self, rows: Call, own: Answer) -> Answer:
         """Predicts and learns all rows or none, given the answer of the keys' own models."""
         y = np.array(rows.labels, dtype=np.float64)
         weight = rows.weight
@@ -158,7 +158,7 @@ class Pool:
             watched=watched.errors, alarms=watched.alarms, pool_alarms=watched.pool_alarms,
         )  # fmt: skip
 
-    def predict(self, rows: CallRows, own: Answer) -> Answer:
+    def predict(self, rows: Call, own: Answer) -> Answer:
         """Predicts without learning, each row as the next one of its key, given the answer of the keys' own models."""
         features, ages = self._described(rows.slots, None)
         pool = predicted(self.model, with_key(rows.block, features[:, :LEVEL], rows.where), rows.spread)
@@ -202,7 +202,7 @@ class Pool:
         _core.scale_keys(self.keys, self.shared, slots, of_pool, of_own, scales, self.frozen)
         return scales
 
-    def _shared(self, rows: CallRows, p: Array, o: Array, ages: Array, scales: Array, y: Array | None) -> Outputs:
+    def _shared(self, rows: Call, p: Array, o: Array, ages: Array, scales: Array, y: Array | None) -> Outputs:
         """What the own models add to the shared one, on the scale of errors; learns the labels, if there are any."""
         s = scales[:, 0]
         with np.errstate(over="ignore", invalid="ignore"):
@@ -217,7 +217,7 @@ class Pool:
                 _step(self.shares[age], rows, mine, x[mine], None if labels is None else labels[mine], out)
         return out
 
-    def _strange(self, rows: CallRows, out: Outputs, ages: Array, labels: Array | None) -> Outputs:
+    def _strange(self, rows: Call, out: Outputs, ages: Array, labels: Array | None) -> Outputs:
         """The spread of strangers for the rows without one of their own; learns the labels of young keys."""
         spread, found = arrays_of(out)[1:], rows.spread.outputs(np.full(len(ages), np.nan))
         wanted = np.zeros(len(ages), dtype=bool)
@@ -433,7 +433,7 @@ class Pool:
         return pool
 
 
-def _step(model: Learner, rows: CallRows, mine: Array, x: Array, labels: Array | None, out: Outputs) -> None:
+def _step(model: Learner, rows: Call, mine: Array, x: Array, labels: Array | None, out: Outputs) -> None:
     """Predicts some rows of a call, and learns them if there are labels."""
     if labels is None:
         found: Any = predicted(model, RowBlock(x), rows.spread)

@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, unearned
 from driftline.base.model import as_objects
 from driftline.base.run import Run
-from driftline.fleet.call import Answer, CallRows, as_it_is, of_key
+from driftline.fleet.call import Answer, Call, as_it_is, of_key
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
 from driftline.fleet.ticket import FleetTicket
@@ -111,7 +111,7 @@ class Separate:
         """One row; its model will read it."""
         return RowBlock([x], MAPPINGS, where=where)
 
-    def _parts(self, rows: CallRows) -> Callable[[Learner, Array], RowBlock]:
+    def _parts(self, rows: Call) -> Callable[[Learner, Array], RowBlock]:
         """Returns a function that selects rows for a model."""
         block = rows.block
         if block.read is not None or block.kind == COLUMNS:
@@ -124,7 +124,7 @@ class Separate:
         self._refuse_bad(rows, numbers)
         return lambda model, mine: _numbers(model, numbers[mine], block.names, rows.where)
 
-    def _refuse_bad(self, rows: CallRows, block: Array, start: int = 0) -> None:
+    def _refuse_bad(self, rows: Call, block: Array, start: int = 0) -> None:
         if self.learner.missing != "raise":
             return
         door = Door("Fleet", None, rows.block.names, self.learner.dtype, self.learner.missing)
@@ -140,7 +140,7 @@ class Separate:
 
     # The verbs.
 
-    def predict(self, rows: CallRows) -> Answer:
+    def predict(self, rows: Call) -> Answer:
         """Predicts without learning."""
         if rows.one:
             model = self.model(int(rows.slots[0]))
@@ -152,7 +152,7 @@ class Separate:
                 found.append((mine, predicted(model, part(model, mine), rows.spread)))
         return _joined(len(rows.slots), found)
 
-    def learn(self, rows: CallRows, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
+    def learn(self, rows: Call, accept: Callable[[int], None], finish: Callable[[Answer], Answer] = as_it_is) -> Answer:
         """Predicts, then learns; passes ``accept`` the number of rows learned.
 
         ``finish`` makes the answer of the fleet from that of the models. If it raises an error, they have learned nothing.
@@ -179,7 +179,7 @@ class Separate:
         accept(len(rows.slots))
         return answer
 
-    def _learned(self, entry: KeyedModel, rows: CallRows, X: Any, mine: Array) -> Answer:
+    def _learned(self, entry: KeyedModel, rows: Call, X: Any, mine: Array) -> Answer:
         weight = None if rows.weight is None else rows.weight[mine]
         run: Run = entry.model.run(
             X, rows.labels[mine], sample_weight=weight, level=rows.spread.level, quantiles=rows.spread.quantiles
@@ -188,7 +188,7 @@ class Separate:
             run.predictions, run.errors, run.lower, run.upper, run.resets, skipped=run.skipped, quantiles=run.quantiles
         )
 
-    def _learned_one(self, entry: KeyedModel, rows: CallRows) -> Answer:
+    def _learned_one(self, entry: KeyedModel, rows: Call) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
             error = self._error(entry.model.predict_one(rows.block.values[0]), rows.labels)
@@ -329,7 +329,7 @@ def groups(slots: Array) -> Iterator[tuple[int, Array]]:
         yield int(slots[mine[0]]), mine
 
 
-def _watched(entry: KeyedModel, answer: Answer, rows: CallRows, mine: Array) -> tuple[KeyedModel, Answer]:
+def _watched(entry: KeyedModel, answer: Answer, rows: Call, mine: Array) -> tuple[KeyedModel, Answer]:
     """The entry with its counts, and the answer with the rows that raised the alarm."""
     if answer.lower is not None and answer.upper is not None and answer.errors is not None:
         y = np.asarray(rows.labels[mine], dtype=np.float64)

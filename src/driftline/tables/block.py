@@ -40,6 +40,8 @@ class RowBlock:
         encoded: whether the model's columns read the rows.
         is_sparse: whether a core takes the rows as a sparse matrix, rather than made dense.
         kept: what models read of the rows, if several take them in turn; None if they do not.
+        labels: their labels, if they travel with the rows.
+        start: the number of the first row in the stream that the block is a part of.
     """
 
     read: Callable[[RowBlock, int, int], Any] | None = None
@@ -47,6 +49,8 @@ class RowBlock:
     most = sys.maxsize
     encoded = is_sparse = False
     kept: dict[Any, Any] | None = None
+    labels: Any = None
+    start = 0
 
     def __init__(
         self, values: Any, kind: str = NUMBERS, names: list[Name] | None = None, where: str = "rows", *,
@@ -90,6 +94,11 @@ class RowBlock:
     def as_given(self) -> RowBlock:
         """The rows as they came, not as a model reads them."""
         return self if self.source is None else self.source
+
+    @property
+    def raw(self) -> Any:
+        """The rows as other libraries take them: an array, a frame, a sparse matrix, or a list of mappings."""
+        return self.values.to_native() if self.kind == FRAME else self if self.kind == COLUMNS else self.values
 
     @property
     def library(self) -> str | None:
@@ -183,13 +192,17 @@ class RowBlock:
         found = RowBlock(values, self.kind, self.names, self.where, rows=len(numbers), limit=self.limit, begins=begins)
         if "whole" in self.__dict__:
             found.__dict__["whole"] = self.whole
+        if self.labels is not None:
+            found.labels, found.start = self.labels[rows], self.start + (numbers[0] if len(numbers) else 0)
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         return np.asarray(self.block(0, self.rows), dtype=dtype)
 
     def mappings(self) -> list[dict[Name, Any]]:
-        """The rows of a frame or of columns as a loop would have them."""
+        """The rows of a frame or of columns as a loop would have them, or the mappings that the block holds."""
+        if self.kind == MAPPINGS:
+            return list(self.values)
         if self.kind == FRAME:
             return list(self.values.iter_rows(named=True))
         return [cells.as_python(cells.row_of(self.values, place, True)) for place in range(self.rows)]
