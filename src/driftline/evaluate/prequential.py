@@ -199,7 +199,7 @@ class _Runner:
                     self.runs[name].append(self._run(taken[0].predicted, labels))
         for score in [*self.baselines, *(() if self.beside is None else (self.beside,))]:
             if numbers is None:
-                numbers = inputs.as_vector(block.y, len(block), WHERE, "y")
+                numbers = inputs.as_vector(block.labels, len(block), WHERE, "y")
             score.add(Predicted(np.zeros(len(block))), numbers)
         bar.advance(len(block))
         if self.samples is not None and self.rows % self.samples.every == 0:
