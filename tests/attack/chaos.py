@@ -2,7 +2,8 @@
 
 ``python -m tests.attack.chaos --seconds 600 --seed 0`` needs root and PostgreSQL. The services run in network namespaces. At
 the end every acknowledged call is in the log exactly once, and the models are those of the library after the same calls, bit
-for bit. It prints each event, and the longest time in which no call was acknowledged.
+for bit. It prints the folder with the logs of the services, each event, and the longest time in which no call was
+acknowledged.
 """
 
 import argparse
@@ -55,10 +56,12 @@ class Stage:
         address = f"postgresql://tests@{self.network.database}/postgres"
         self.options = ("--store", address, "--tokens", str(tokens), "--entries", "1000")
         self.hosts = [self.network.host(), self.network.host()]
+        self.started = []
         self.services = [self.start(host) for host in self.hosts]
 
     def start(self, host):
-        return Process(self.folder / host.name, *self.options, host=host)
+        self.started.append(Process(self.folder / host.name, *self.options, host=host))
+        return self.started[-1]
 
     def leader(self):
         """The index of the leader, or None."""
@@ -123,6 +126,7 @@ class Stage:
         for service in self.services:
             service.process.send_signal(signal.SIGCONT)
             service.kill()
+        (self.folder / "services.log").write_text("".join(sorted(line for each in self.started for line in each.lines)))
         self.database.close()
         self.network.close()
         subprocess.run(["umount", self.disk], check=True)
@@ -150,7 +154,10 @@ class Watched(Load):
         self.pulse = pulse
 
     def _send(self, connection, verb, body):
+        known = len(self.bad)
         super()._send(connection, verb, body)
+        for answer in self.bad[known:]:
+            print(f"an answer that breaks a promise, after {self.pulse.event}:", *answer, flush=True)
         self.pulse.beat()
 
 
@@ -159,6 +166,7 @@ def attack(seconds, seed):
     rng, pulse = random.Random(seed), Pulse()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="driftline-chaos-"))
     os.chmod(folder, 0o755)
+    print(folder)
     stage = Stage(folder)
     loads = []
     try:
@@ -188,8 +196,6 @@ def attack(seconds, seed):
         leader = stage.services[stage.leader()]
         models = stage.database.execute("SELECT number, name, config FROM driftline.models")
         log = stage.database.execute(WHOLE_LOG)
-        for call in [call for load in loads for call in load.bad][:10]:
-            print("an answer that breaks a promise:", *call)
         check(loads, leader.client(TOKEN), models, log)
         told = sum(len(load.told) for load in loads)
         print(f"{told} acknowledged labels, each learned once; longest silence {pulse.longest:.1f} s, after: {pulse.worst}")

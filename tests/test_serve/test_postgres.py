@@ -9,8 +9,10 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+import driftline as dl
 from driftline.serve.engine import Engine
-from driftline.serve.problems import StoreError
+from driftline.serve.problems import Problem, StoreError
+from driftline.serve.store import FullError, LostError
 from tests import patience
 from tests.test_serve.load import CLIENTS, Current, Load, check, end
 from tests.test_serve.process import Process
@@ -64,6 +66,44 @@ def test_a_damaged_entry_stops_the_start(database):
     database.execute("UPDATE driftline.log SET at = at + 1")
     with pytest.raises(StoreError, match="entry 1 of the log is damaged"):
         Direct(store(database))
+
+
+@pytest.mark.parametrize("part", ["takeover", "recovery"])
+def test_a_disk_too_full_to_recover_from_is_tried_again(database, monkeypatch, part):
+    """The first recovery, of a leader that lost the store or could not write a group, meets a full disk."""
+    with Direct(store(database)) as service:
+        service.put("m", learner="rls")
+        service.learn("m", id="a", x=[1.0], y=2.0)
+        engine, model = service.engine, service.export("m")
+        recover, commit, left = engine.recover, engine.store.commit, [LostError("gone"), FullError("no room")]
+        if part == "recovery":
+            left = [FullError("no room"), FullError("no room")]
+
+        def fail(group):
+            monkeypatch.setattr(engine.store, "commit", commit)
+            if part == "takeover":
+                engine.store.close()
+            raise left.pop(0)
+
+        def fail_again():
+            monkeypatch.setattr(engine, "recover", recover)
+            raise left.pop(0)
+
+        monkeypatch.setattr(engine.store, "commit", fail)
+        monkeypatch.setattr(engine, "recover", fail_again)
+        answer, statuses = None, set()
+        while answer is None:
+            try:
+                answer = service.learn("m", id="b", x=[1.0], y=2.0)
+            except Problem as problem:
+                statuses.add(problem.status)
+        assert statuses == {503, 504}
+        assert not left
+        assert answer == {"learned": 1, "known": 0}
+        assert service.learn("m", id="a", x=[1.0], y=2.0) == {"learned": 0, "known": 1}
+        learner = dl.from_bytes(model)
+        learner.learn_one([1.0], 2.0)
+        assert service.export("m") == learner.to_bytes()
 
 
 def leader(services):

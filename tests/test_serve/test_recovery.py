@@ -12,7 +12,7 @@ from driftline.serve.problems import Problem, StoreError
 from driftline.serve.sqlite import FILE, SqliteStore, backup
 from driftline.serve.store import FullError, LogEntry, LostError
 from tests import patience
-from tests.test_serve.tools import Direct, copy_of, drive, library_account, same_bits
+from tests.test_serve.tools import Direct, copy_of, drive, library_account, read_log, same_bits
 
 
 @pytest.mark.parametrize("learner", ["rls", "auto", "lms"])
@@ -124,6 +124,45 @@ def test_a_full_disk_refuses_with_507_and_loses_nothing(tmp_path):
         model = service.export("m")
     with Direct(killed) as again:
         assert again.export("m") == model
+
+
+def test_a_call_that_is_repeated_after_a_full_disk_is_acknowledged_only_once_it_is_on_disk(tmp_path, monkeypatch):
+    """The disk has room again while the models are recovered, for a moment."""
+    with Direct(tmp_path) as service:
+        service.put("m", learner="rls")
+        engine, commit, recover = service.engine, service.engine.store.commit, service.engine.recover
+        failures = [FullError("no room"), FullError("no room again")]
+
+        def full(group):
+            if failures:
+                raise failures.pop()
+            commit(group)
+
+        def slow():
+            recover()
+            engine._probed = 0.0
+
+        monkeypatch.setattr(engine.store, "commit", full)
+        monkeypatch.setattr(engine, "recover", slow)
+        assert service.learn("m", id="a", x=[1.0], y=2.0) == {"learned": 1, "known": 0}
+        assert len(read_log(tmp_path)[1]) == 1
+        assert engine.counts["learned"] == 1
+
+
+def test_a_disk_too_full_to_read_refuses_the_call_and_the_service_goes_on(tmp_path, monkeypatch):
+    """PostgreSQL may need the disk to answer a query."""
+    with Direct(tmp_path) as service:
+        service.put("m", learner="rls")
+
+        def full(*_):
+            monkeypatch.undo()
+            raise FullError("no room")
+
+        monkeypatch.setattr(service.engine.store, "remembered", full)
+        with pytest.raises(Problem, match="the disk is full; nothing was changed") as refused:
+            service.learn("m", id="a", x=[1.0], y=2.0)
+        assert refused.value.status == 507
+        assert service.learn("m", id="a", x=[1.0], y=2.0) == {"learned": 1, "known": 0}
 
 
 @pytest.mark.parametrize("part", ["forget", "tidy"])

@@ -453,7 +453,7 @@ class Engine:
                 self._fresh[model.number, row.id] = row
                 self._group.told.append((model.number, model.labels, row))
                 self._set_early(model, row.id, None)
-            self.counts["learned"] += len(new)
+            self._group.learned += len(new)
             if model.labels // 1_000 > (model.labels - len(told)) // 1_000:
                 self._forgetting[model.number] = model.labels - self.limits.remembered
         for index in early:
@@ -599,12 +599,13 @@ class Engine:
         try:
             if due and self.leading:  # a service that only answers questions must also notice that it lost the lead
                 self.store.check()
-            if calls or self._long:
+            worked = bool(calls or self._long)
+            if worked:
                 self._take(calls)
             if not self.leading:
                 return
             try:
-                self._keep_short() if calls else self._tidy()
+                self._keep_short() if worked else self._tidy()
             except FullError as error:  # the calls are done, and this will be retried
                 _log.error("the store cannot be truncated: %s", error)
         except LostError:
@@ -623,7 +624,7 @@ class Engine:
                 self._go_on(LongCall(call), done)
             else:
                 self._late.append(call)
-        if self._group and self.leading:
+        while self._group and self.leading:  # again if the disk has room once more by the time the calls are repeated
             self._commit()
             if self.full:  # questions get answers; changes are refused
                 again, done = [call for call, _ in done] + self._drop_long(), []
@@ -676,6 +677,7 @@ class Engine:
             self.store.commit(self._group)
             self.counts["commits"] += 1
             self.counts["entries"] += len(self._group.entries)
+            self.counts["learned"] += self._group.learned
             for alarm in self._alarms:
                 _log.warning("alarm", extra={"more": alarm})
                 if self._webhook is not None:
@@ -683,7 +685,11 @@ class Engine:
         except FullError as error:
             _log.error("the log cannot be written: %s; calls are refused until it can", error)
             self.full, self._probed = True, time.monotonic()
-            self.recover()
+            try:
+                self.recover()
+            except FullError as again:
+                self.store.close()
+                raise LostError(f"the log cannot be read: {again}") from again
         self._group, self._fresh, self._alarms = Group(), {}, []
 
     # Trimming the log.

@@ -79,6 +79,7 @@ class Group:
 
     entries: list[LogEntry] = field(default_factory=list)
     told: list[tuple[int, int, Told]] = field(default_factory=list)  # the model, and the label's number in it
+    learned: int = 0  # rows
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     aliases: dict[str, str | None] = field(default_factory=dict)  # the names of their models; None for those removed
