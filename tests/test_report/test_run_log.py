@@ -31,7 +31,8 @@ def followed(X, y, cuts=(), *, times=None, resume=False, **options):
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(y)}), len(y)]
     for start, stop in pairwise(edges):
         rows = slice(start, stop)
-        run = model.run(X[rows], y[rows], level=0.9, weights_every=log.weights_every(stop - start))
+        every = log.weights_every(stop - start)
+        run = model.run(X[rows], y[rows], level=0.9, quantiles=(0.1, 0.5, 0.9), weights_every=every)
         log.add(run, X[rows], y[rows], times=None if times is None else times[rows], model=model)
         if resume:
             log = RunLog.restore(log.state())

@@ -16,7 +16,7 @@ from driftline.files.digests import Digests
 from driftline.storage import model_file
 from driftline.storage.model_file import Extra
 
-KIND, VERSION = "run", 11
+KIND, VERSION = "run", 12
 
 
 class StateError(Exception):

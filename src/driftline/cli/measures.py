@@ -21,6 +21,8 @@ from driftline.evaluate.metrics import (
     RMSE,
     Accuracy,
     Coverage,
+    IntervalScore,
+    Metric,
     OfBaseline,
 )
 from driftline.evaluate.scores import Score, Settings
@@ -38,7 +40,11 @@ class Errors:
 
     def score(self, delay: int = 0, spread: Spread = NO_SPREAD) -> Score:
         """An empty score for one learner whose labels come this many rows late; baselines learn the same labels."""
-        return Score(_numbers(BASELINES, spread), baselines=Baselines(delay))
+        return Score(_numbers(BASELINES, spread, beside=True), baselines=Baselines(delay))
+
+    def score_of_step(self, step: int, spread: Spread) -> Score:
+        """An empty score of forecasts, whose baselines have no intervals: these would cost more than many learners."""
+        return Score(_numbers(BASELINES, spread), baselines=Baselines(step))
 
     def losses(self, run: Run) -> Array:
         """The loss of each row."""
@@ -77,8 +83,9 @@ class Errors:
                 lines.append(f"  {comparison} the {kind.title}'s, {_shown(error)}{which}")
         if own["coverage"] is not None:
             lines.append(f"  {100 * own['coverage']:.1f} % of the labels were in their intervals")
-        if own.get("crps") is not None:
-            lines.append(f"  CRPS of the quantiles {_shown(own['crps'])}")
+        for metric, title in (("interval_score", "interval score"), ("crps", "CRPS of the quantiles")):
+            if own.get(metric) is not None:
+                lines.append(f"  {title} {_shown(own[metric])}{_beside(own, metric)}")
         return lines
 
 
@@ -126,11 +133,27 @@ def given_score(baselines: Iterable[str], spread: Spread = NO_SPREAD) -> Score:
     return Score(_numbers(baselines, spread))
 
 
-def _numbers(baselines: Iterable[str], spread: Spread) -> Settings:
+def _numbers(baselines: Iterable[str], spread: Spread, beside: bool = False) -> Settings:
+    """What is measured of numbers; ``beside`` also the intervals and quantiles of baselines, from their last errors."""
     others = [OfBaseline(RMSE(), name, BASELINE_ERRORS[name]) for name in baselines]
     inside = [] if spread.level is None else [Coverage()]
-    scores = [] if spread.quantiles is None else [CRPS(spread.quantiles)]
-    return Settings.totals([RMSE(), MAE(), R2(), *others, *inside, *scores])
+    scores: list[Metric] = [] if spread.level is None else [IntervalScore(spread.level)]
+    scores += [] if spread.quantiles is None else [CRPS(spread.quantiles)]
+    same = [OfBaseline(metric, name, _of_baseline(metric.name, name)) for metric in scores for name in baselines if beside]
+    return Settings.totals([RMSE(), MAE(), R2(), *others, *inside, *scores, *same], spread)
+
+
+def _of_baseline(metric: str, name: str) -> str:
+    return f"{BASELINES[name].title.replace(' ', '_')}_{metric}"
+
+
+def _beside(own: Figures, metric: str) -> str:
+    """How a score compares with that of the best baseline, in words; empty if there is none."""
+    others = {name: own.get(_of_baseline(metric, name)) for name in BASELINES}
+    known = {name: value for name, value in others.items() if value is not None}
+    best = min(known, key=lambda name: known[name], default="")
+    than = lower_by(own[metric], known.get(best))
+    return f", {than} the {BASELINES[best].title}'s with its last errors" if than else ""
 
 
 def _r2(value: float | None) -> Value | Cell:

@@ -28,7 +28,7 @@ def _by_step(kept: Checkpoint) -> list[dict[str, float | None]]:
         return []
     spread, found = as_spread("report", kept.settings["level"], kept.settings.get("quantiles")), []
     for step in range(kept.model.steps):
-        score = Errors().score(step, spread)
+        score = Errors().score_of_step(step, spread)
         score.restore(kept.parts[f"score {step}"])
         found.append(score.figures())
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from driftline._core import Outputs
 from driftline.base.learner import Learner
-from driftline.base.levels import Spread, quantile_names
+from driftline.base.levels import Spread, as_spread, quantile_names
 from driftline.base.run import Run
 from driftline.base.stability import concerns
 from driftline.cli.measures import Errors, WrongClasses
@@ -28,6 +29,7 @@ from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
 
 Columns = dict[str, Array]
+REPORTED = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # the quantiles in the report of a run with intervals
 
 
 def spread_columns(out: Outputs | Run | Forecast | Answer) -> Columns:
@@ -132,12 +134,14 @@ class Following(Task):
         measure: errors of numbers, or wrong classes.
         delay: how many rows late labels arrive.
         spread: the intervals and quantiles.
-        run_log: collects the data of the report; None for no report.
+        run_log: collects the data of the report; None for no report. With intervals, the report also follows quantiles.
     """
 
     def __init__(self, model: Learner, measure: Errors, delay: int, spread: Spread, run_log: RunLog | None) -> None:
         super().__init__(model, measure.score(delay, spread), run_log)
-        self.measure = measure
+        self.measure, self.written = measure, spread
+        if run_log is not None and spread.level is not None and spread.quantiles is None:
+            spread = as_spread("run", spread.level, REPORTED)
         self.follower = Follower(model, delay=delay, spread=spread)
 
     @property
@@ -161,7 +165,8 @@ class Following(Task):
         assert block.y is not None
         self._tell_report(run, block.X, block.y, block, block.times)
         self.score.add(run, block.y)
-        return {**beginning(block), "prediction": as_written(run.predictions), **spread_columns(run)}, block.zone
+        wanted = run if self.written.quantiles is not None else replace(run, quantiles=None)
+        return {**beginning(block), "prediction": as_written(run.predictions), **spread_columns(wanted)}, block.zone
 
     def state(self) -> dict[str, dict[str, Any]]:
         """Sums, and the rows that wait for their labels."""
@@ -183,7 +188,7 @@ class Forecasting(Task):
     """
 
     def __init__(self, model: Forecaster, spread: Spread, run_log: RunLog | None) -> None:
-        self.scores = [Errors().score(step, spread) for step in range(model.steps)]
+        self.scores = [Errors().score_of_step(step, spread) for step in range(model.steps)]
         super().__init__(model, self.scores[0], run_log)
         self.spread = spread
 
@@ -218,7 +223,12 @@ class Forecasting(Task):
         assert run.lower is not None
         assert run.upper is not None
         predicted, errors, lower, upper = map(run.informed, (run.predictions, run.errors, run.lower, run.upper))
-        one = Run(predicted[:, 0], errors[:, 0], lower[:, 0], upper[:, 0])
+        quantiles = None
+        if run.quantiles is not None:
+            known = np.arange(len(run))[:, None] >= run.uninformed[0]
+            quantiles = np.where(known, run.quantiles[:, 0], np.nan)
+        ends, levels = (lower[:, 0], upper[:, 0]), run.quantile_levels
+        one = Run(predicted[:, 0], errors[:, 0], *ends, quantiles=quantiles, quantile_levels=levels)
         self._tell_report(one, block.X, block.y, block, block.times)
         columns = beginning(block)
         for step, score in enumerate(self.scores):

@@ -245,7 +245,6 @@ class Baselines(Resumable):
 
     def __init__(self, delay: int = 0, kinds: Mapping[str, type[Baseline]] = BASELINES) -> None:
         self.labels = LateLabels(delay)
-        self.delay = delay
         self.known = {name: kind(delay) for name, kind in kinds.items()}
         self.any_label = False  # whether there was a label, arrived or not
 

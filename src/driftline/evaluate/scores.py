@@ -126,10 +126,16 @@ class Score:
         rows: the length of the stream, if known.
         baselines: simple baselines to measure as well. Rows that they cannot predict, because no label is known yet, are
             counted as early, not scored.
+        delay: how many rows late labels arrive, if the predictions of baselines are given with the rows.
     """
 
     def __init__(
-        self, settings: Settings, classes: bool = False, rows: int | None = None, baselines: Baselines | None = None
+        self,
+        settings: Settings,
+        classes: bool = False,
+        rows: int | None = None,
+        baselines: Baselines | None = None,
+        delay: int = 0,
     ) -> None:
         self.settings, self.classes, self.rows, self.baselines = settings, classes, rows, baselines
         self.numeric = any(metric.numeric for metric in settings.metrics) or not classes
@@ -140,7 +146,7 @@ class Score:
         self._tracker: Tracker | GroupSums | None = None
         self._single: list[tuple[float | None, ...]] = []  # what :meth:`add_one` took
         named = [own.baseline for own in settings.metrics if isinstance(own, OfBaseline) and not own.metric.plain]
-        delay = 0 if baselines is None else baselines.delay
+        delay = delay if baselines is None else baselines.labels.delay
         self._around = {name: RecentErrors(settings.spread, delay) for name in dict.fromkeys(named)}
 
     def add_one(self, row: tuple[float | None, ...]) -> None:
@@ -289,12 +295,12 @@ class Score:
             self._tracker.sums[group] = [state[name] for name in ("rows", *self._names)] if state else 0.0
 
     def sums(self, groups: Array | None = None) -> dict[str, float]:
-        """The sums over all groups, or some of them, by name; empty without a row."""
+        """The sums over all rows or groups, or some groups, by name; empty without a row."""
         self._add_single()
         if self._tracker is None:
             return {}
-        assert isinstance(self._tracker, GroupSums)
-        return dict(zip(["rows", *self._names], self._tracker.totals(groups).tolist(), strict=True))
+        found = self._tracker.totals() if isinstance(self._tracker, Tracker) else self._tracker.totals(groups)
+        return dict(zip(["rows", *self._names], found.tolist(), strict=True))
 
     def figures(self) -> dict[str, float | None]:
         """The totals, None in place of NaN; also None for the coverage if there are no intervals."""

@@ -17,6 +17,7 @@ from driftline.evaluate.baselines import OneSeasonAgo
 from driftline.report import svg, words
 from driftline.report.alarms import AlarmLine, alarm_lines
 from driftline.report.causes import changes
+from driftline.report.certainty import certainty
 from driftline.report.certified import certified, happened
 from driftline.report.charts import MOST_WEIGHTS, Chart, by_step, charts
 from driftline.report.contributions import Contributions, contributions, ranked
@@ -81,6 +82,8 @@ def render(log: RunLog, *, command: str | None = None, title: str | None = None,
         places=_places(facts),
         intervals=intervals(facts),
         groupings=facts.log.groups.groupings(facts.names),
+        certainty=certainty(log.certainty, facts.model_summary.get("learner", "model")),
+        reliability=svg.reliability,
         **_table(facts, found),
         windows=_windows(facts),
         model_summary=facts.model_summary,

@@ -19,6 +19,7 @@ from driftline.base.run import Run, require_page
 from driftline.evaluate.baselines import Baselines
 from driftline.report import hindsight
 from driftline.report.alarm_log import AlarmLog
+from driftline.report.certainty import CertaintyLog
 from driftline.report.clock import as_times
 from driftline.report.groups import GroupLog
 from driftline.report.hindsight import Hindsight
@@ -64,7 +65,7 @@ class RunLog(Resumable):
 
     _fields = (
         "names", "target", "level", "rows", "clock", "in_order", "latest", "features", "unfixed", "places", "fine",
-        "snapshots", "baselines", "alarms", "recent", "spread", "groups",
+        "snapshots", "baselines", "alarms", "recent", "spread", "groups", "certainty",
     )  # fmt: skip
     _write_page: ClassVar[Callable[..., None]]  # driftline.report.page sets it
 
@@ -90,6 +91,7 @@ class RunLog(Resumable):
         self.watch = Watch()
         self.recent = RecentRows()
         self.groups = GroupLog()
+        self.certainty = CertaintyLog(level, delay)
         self.hindsight: Hindsight | None = None
         self.columns: Columns | None = None  # of frames with text or times
         self.spread = Spread()  # of the features, if there is no hindsight
@@ -156,11 +158,13 @@ class RunLog(Resumable):
         moments, clock = (None, None) if times is None else as_times(times, len(run), where)
         if self.rows and clock != self.clock:
             raise ValueError(f"{where}: times were {self.clock} in earlier blocks, and are {clock} now")
+        self.certainty.check(run, where)
         blocks = [] if table is None else [block for _, block in table.blocks(inputs.BLOCK_ROWS)]
         self.columns = columns
         self._set_clock(moments, clock)
         rows = RunRows(run, predictions, errors, y, moments, self.baselines.predict(y), self.rows)
         self._add_rows(rows, blocks)
+        self.certainty.add(rows)
         self.watch.update_many(y, predictions, given)
         self._look_back(X, table, blocks, rows)
         self._add_snapshots(run, table, model)

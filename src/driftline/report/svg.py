@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
 import numpy as np
 
 from driftline.report import words
+from driftline.report.certainty import OFTEN
 from driftline.report.charts import Chart, Line, limits, shown_at_first
 from driftline.tables.inputs import Array
 
@@ -63,6 +64,44 @@ def bars(counts: Sequence[int], inside: range, label: str) -> str:
         for place in (inside.start, inside.stop)
     )
     return f'<svg class="bars" viewBox="0 0 {WIDTH} 160" role="img" aria-label="{escape(label)}">{drawn}{edges}</svg>'
+
+
+def reliability(found: Mapping[str, Array], rows: float) -> str:
+    """The share of labels below each quantile against its level, with the diagonal and the range of chance."""
+    size, left, top = 320, 44, 8
+
+    def x(level: float) -> float:
+        return left + size * level
+
+    def y(share: float) -> float:
+        return top + size * (1 - min(max(share, 0.0), 1.0))
+
+    levels = np.linspace(0, 1, 41)
+    room = OFTEN * np.sqrt(levels * (1 - levels) / max(rows, 1.0))
+    upper = [f"{x(level):.1f},{y(share):.1f}" for level, share in zip(levels, levels + room, strict=True)]
+    lower = [f"{x(level):.1f},{y(share):.1f}" for level, share in zip(levels, levels - room, strict=True)]
+    parts = [f'<polygon class="chance" points="{" ".join([*upper, *reversed(lower)])}"/>']
+    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
+        parts.append(f'<line class="axis" x1="{left}" x2="{left + size}" y1="{y(tick):.1f}" y2="{y(tick):.1f}"/>')
+        parts.append(f'<line class="axis" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top}" y2="{top + size}"/>')
+        parts.append(f'<text class="tick" text-anchor="end" x="{left - 6}" y="{y(tick) + 4:.1f}">{100 * tick:.0f} %</text>')
+        parts.append(f'<text class="tick" text-anchor="middle" x="{x(tick):.1f}" y="{top + size + 16}">{tick:g}</text>')
+    parts.append(f'<line class="diagonal" x1="{x(0):.1f}" y1="{y(0):.1f}" x2="{x(1):.1f}" y2="{y(1):.1f}"/>')
+    for level, below, at_most in zip(*(found[name].tolist() for name in ("level", "below", "at_most")), strict=True):
+        nearest = min(max(level, below), at_most)
+        parts.append(
+            f'<line class="between" x1="{x(level):.1f}" x2="{x(level):.1f}" y1="{y(below):.1f}" y2="{y(at_most):.1f}"/>'
+        )
+        parts.append(
+            f'<circle cx="{x(level):.1f}" cy="{y(nearest):.1f}" r="4"><title>quantile {level:g}: {words.share(below)} below'
+            f"{'' if at_most == below else f', {words.share(at_most)} at most equal'}</title></circle>"
+        )
+    parts.append(
+        f'<text class="tick" text-anchor="middle" x="{left + size / 2}" y="{top + size + 32}">level of the quantile</text>'
+    )
+    label = "The share of labels below each quantile, against its level"
+    view = f"0 0 {left + size + 12} {top + size + 38}"
+    return f'<svg class="reliability" viewBox="{view}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
 
 
 def chart(spec: Chart, date: bool, size: tuple[int, int] = (WIDTH, HEIGHT)) -> str:
