@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import driftline as dl
 from driftline.base import registry
-from driftline.features import Hashing, Lags, Polynomial, RandomFourier, Standardize, UnitNorm
+from driftline.features import Calendar, Hashing, Lags, Polynomial, RandomFourier, Standardize, UnitNorm
 
 COMPOSED = {
     "transformers_in_a_row": lambda: Standardize() | Lags(x=3),
@@ -28,6 +28,7 @@ COMPOSED = {
 }
 SCALED = ("pipeline_of_lms", "pipeline_of_gd", "pipeline_of_wemm", "averaged")  # these pass all checks behind a scaler
 TRANSFORMERS = {
+    "calendar": Calendar,
     "hashing": Hashing,
     "lags": Lags,
     "lags_of_labels": lambda: Lags(y=2),

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 import driftline as dl
-from driftline.features import TRANSFORMERS, Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
+from driftline.features import TRANSFORMERS, Calendar, Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 from tests.cases import for_each
 
 RNG = np.random.default_rng(5)
@@ -21,6 +21,7 @@ Y = RNG.normal(size=60)
 NAMES = ["a", "b", "c"]
 
 EXAMPLES = {
+    "calendar": lambda: Calendar(),
     "standardize": lambda: Standardize(),
     "fading": lambda: Standardize(forgetting=0.9),
     "unit_norm": lambda: UnitNorm(),

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 import driftline as dl
 from driftline.ensembles.own_experts import AutoWithExperts
-from driftline.features import Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
+from driftline.features import Calendar, Hashing, Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 
 
 def rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -62,6 +62,7 @@ def composed(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
     pipeline = assert_type(Lags() | dl.RLS(), dl.Pipeline)
     assert_type(pipeline.run(X, y), dl.Run)
     steps = assert_type(Standardize() | UnitNorm(), Steps)
+    assert_type(Calendar(holidays="DE", around=2, zone="Europe/Berlin") | dl.Auto(), dl.Pipeline)
     assert_type(steps | Polynomial(2), dl.features.Steps)
     assert_type(steps | Lags(y=2) | dl.Ridge(), dl.Pipeline)
     assert_type(Standardize() | (Lags(y=1) | dl.RLS()), dl.Pipeline)

@@ -128,7 +128,7 @@ def _columns_of_arrays(learner: Learner, width: int, where: str) -> list[Name]:
 
 def begin(learner: Learner, where: str, named: bool, limit: int = CATEGORIES) -> Columns:
     """New columns: numbers for the features that the learner knows."""
-    columns = Columns(learner.missing, named, limit, average=not learner._traits.bends)
+    columns = Columns(learner.missing, named, limit, average=not learner._traits.bends, times=learner._traits.times)
     if learner._core is not None:
         columns.know_numbers(learner._door.known_names(where))
     return columns

@@ -657,7 +657,10 @@ class Learner(Model, Saved):
         if columns is None:
             self._columns = None
         else:
-            self._columns = Columns.restored(columns, self._names, self.missing, average=not self._traits.bends)
+            traits = self._traits
+            self._columns = Columns.restored(
+                columns, self._names, self.missing, average=not traits.bends, times=traits.times
+            )
         self._skipped = state.get("skipped", 0)
 
     def _restore(self, core: dict[str, Array], names: list[Name] | None) -> None:

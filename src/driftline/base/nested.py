@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from driftline.base import params
 from driftline.base.learner import Learner
-from driftline.base.traits import Traits
+from driftline.base.traits import Traits, times_of
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import SKIP, Missing
@@ -63,7 +63,9 @@ class Nested(Learner):
 
     def _make_traits(self) -> Traits:
         inner = [learner._traits for learner in self._base_learners()]
-        return Traits(looks_back=any(each.looks_back for each in inner), bends=any(each.bends for each in inner))
+        return Traits(
+            looks_back=any(each.looks_back for each in inner), bends=any(each.bends for each in inner), times=times_of(inner)
+        )
 
     def _unit_test_skips(self) -> frozenset[str]:
         return frozenset().union(*(learner._unit_test_skips() for learner in self._base_learners()))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+from driftline.tables.calendar import CIRCLES, TimeFeatures
 
 if TYPE_CHECKING:
     from driftline.tables.block import RowBlock
@@ -44,6 +47,7 @@ class Traits:
         takes_outputs: a row may have several labels.
         takes_sparse: rows may be scipy.sparse ones, at a cost that depends on their non-zero entries.
         takes_any_width: rows of a table may have more features than the model knows, which it then adds.
+        times: the features of times in its rows.
         reader: what reads the rows in place of the model's columns; None if its columns do.
         is_native: the core replays all tables; False if a function of the user's takes part in each step.
         unbounded_memory: the memory in rows, if the weights are unbounded when these rows do not determine them.
@@ -65,6 +69,7 @@ class Traits:
     takes_outputs: bool = False
     takes_sparse: bool = False
     takes_any_width: bool = False
+    times: TimeFeatures = CIRCLES
     reader: RowReader | None = None
     is_native: bool = True
     unbounded_memory: float | None = None
@@ -76,3 +81,8 @@ class Traits:
 
 
 PLAIN = Traits()
+
+
+def times_of(parts: Iterable[Traits]) -> TimeFeatures:
+    """The features of times in the rows of a learner with these parts: those that one of them asks for."""
+    return next((part.times for part in parts if part.times is not CIRCLES), CIRCLES)

@@ -27,6 +27,7 @@ class Forecast:
         level: the level of the intervals.
         quantiles: of the labels, (n, k), infinite at such steps too; None if not requested.
         quantile_levels: their levels, (k,).
+        times: of the rows, in a series of the library whose times were learned, or in an array; None if they are unknown.
         labels: the last labels before the forecast; empty unless forecasts from the labels alone are mixed in.
     """
 
@@ -36,6 +37,7 @@ class Forecast:
     level: float
     quantiles: Array | None = None
     quantile_levels: Array | None = None
+    times: Any = None
     labels: Array = field(default_factory=lambda: np.empty(0), repr=False)
     paths: Paths | None = field(default=None, repr=False)
 

@@ -12,7 +12,7 @@ import numpy as np
 from driftline._core import Guard, Outputs
 from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, Levels, Spread, arrays_of, as_spread
-from driftline.base.rules import whole
+from driftline.base.rules import COUNT, whole
 from driftline.base.ticket import plain_row, row_of
 from driftline.delayed import given
 from driftline.delayed.forecast import Forecast, ForecastRun
@@ -21,13 +21,16 @@ from driftline.delayed.parallel import in_parallel
 from driftline.delayed.paths import LEVELS, Paths
 from driftline.delayed.series import EXPERTS, Mixed, Series, as_seasons
 from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
+from driftline.delayed.timeline import Timeline, read_times, times_of
 from driftline.delayed.undo import Undo
 from driftline.ensembles.auto import Auto
 from driftline.errors import ModelFileError, not_fitted
+from driftline.features.pipeline import Pipeline
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables import inputs
 from driftline.tables.block import RowBlock, as_block
+from driftline.tables.calendar import CIRCLES
 from driftline.tables.cells import Row
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import RAISE, SKIP
@@ -71,7 +74,8 @@ class Forecaster(Saved):
         steps: the number of rows ahead, at most 10,000; each step has its own model.
         known: the features that are known ahead, by name or index; None for all. For the others, the value at the origin is
             used.
-        smoothing: whether to mix in forecasts from the labels alone; None to do so if the learner is Auto.
+        smoothing: whether to mix in forecasts from the labels alone; None to do so if the learner is Auto, perhaps behind
+            transformers.
         seasons: the lengths in rows of one or two seasons that these use; None to find them.
 
     >>> import driftline as dl
@@ -102,7 +106,7 @@ class Forecaster(Saved):
         self._known = Known(known)
         if smoothing not in (None, True, False):
             raise TypeError(f"Forecaster: smoothing must be True, False or None, got {smoothing!r}")
-        smooths = isinstance(learner, Auto) if smoothing is None else bool(smoothing)
+        smooths = isinstance(_last(learner), Auto) if smoothing is None else bool(smoothing)
         self._given_smoothing, self._seasons = smoothing, as_seasons(seasons)
         self._series = Series(self._steps, self._seasons, learner) if smooths else None
         self._names: list[Name] | None = None
@@ -111,6 +115,7 @@ class Forecaster(Saved):
         self._steppers = [Stepper(learner.clone(), delay) for delay in range(self._steps)]
         self._past = np.empty((0, 0))  # the last rows, newest last, one for each step
         self._rows = 0
+        self._timeline: Timeline | None = None  # if the rows' times are known
         self._ready: list[Learner | None] = [None] * self._steps  # models that have learned all labels
         self._undo = Undo(self)
 
@@ -248,6 +253,8 @@ class Forecaster(Saved):
         if cells is None:
             cells = [given.of_numbers(row, self._names or []) for row in self._past] if self._rows else []
             known = given.known_columns(self._known.given, table, where)
+            if known is not None and self._reads_times:
+                known += [name for name in given.times_in(table) if name not in known]
         names = given.names_of(self._names if self._rows else None, table, where)
         given.refuse(self._learner, table, call.y, where, call.start)
         rows = given.Rows(cells, table, names, known, where)
@@ -331,41 +338,97 @@ class Forecaster(Saved):
         lower, upper = ends or (None, None)
         return mixed, lower, upper, quantiles
 
-    def fit(self, y: Any, X: Any = None) -> Forecaster:
+    def fit(self, y: Any, X: Any = None, *, times: Any = None) -> Forecaster:
         """Starts afresh and learns a series.
+
+        If the rows' times are known, forecasts have times too, and a learner behind a
+        :class:`~driftline.features.Calendar` gets them as a feature, which needs no rows when it forecasts. Times must be
+        evenly spaced: by a fixed length, by months or by weekdays (Monday to Friday).
 
         Args:
             y: (T,) labels, such as a column of a frame.
             X: (T, d) features, array or frame; None for a series without features.
+            times: (T,) times of the rows, such as a column of a frame; None for those of the index of y or X, if it has any.
+
+        >>> import pandas as pd
+        >>> import driftline as dl
+        >>> from driftline.features import Calendar
+        >>> days = pd.date_range("2024-01-01", periods=200, freq="D")
+        >>> sales = pd.Series(np.where(days.day_of_week == 6, 5.0, 9.0), index=days)
+        >>> forecast = dl.Forecaster(Calendar() | dl.Auto(), steps=7).fit(sales).forecast(7)
+        >>> str(forecast.times[6].date()), bool(forecast.predictions[2] < 6)  # 21 July is a Sunday
+        ('2024-07-25', True)
         """
         fresh = self.clone()
-        fresh._fit(y, X, "Forecaster.fit")
+        fresh._fit(y, X, times, "Forecaster.fit")
         with self._guard.claim():
             self._steppers, self._series = fresh._steppers, fresh._series
             self._names, self._rows, self._past = fresh._names, fresh._rows, fresh._past
             self._known, self._cells, self._known_columns = fresh._known, fresh._cells, fresh._known_columns
-            self._ready = fresh._ready
+            self._timeline, self._ready = fresh._timeline, fresh._ready
             self._undo.forget()
         return self
 
-    def update(self, y: Any, X: Any = None) -> Forecaster:
-        """Learns the rows that follow, like ``fit`` but without starting afresh."""
-        self._fit(y, X, "Forecaster.update")
+    def update(self, y: Any, X: Any = None, *, times: Any = None) -> Forecaster:
+        """Learns the rows that follow, like :meth:`fit` but without starting afresh."""
+        self._fit(y, X, times, "Forecaster.update")
         return self
 
-    def _fit(self, y: Any, X: Any, where: str) -> None:
+    def _fit(self, y: Any, X: Any, times: Any, where: str) -> None:
         rows = len(y)
-        self._learn(np.empty((rows, 0)) if X is None else X, y, NO_SPREAD, where, 0)
+        found = read_times(times, where) if times is not None else times_of(y, where) or times_of(X, where)
+        if found is not None and len(found.local) != rows:
+            raise ValueError(f"{where}: times has {len(found.local)} values, but y has {rows}")
+        timeline = self._timeline
+        if found is not None and timeline is not None:
+            timeline.require_next(found, self._rows, where)
+        elif found is not None and not self._rows:
+            timeline = Timeline.of(found, where)
+        X = np.empty((rows, 0)) if X is None else X
+        if timeline is not None and self._reads_times:
+            X = given.with_times(X, self._time_name(timeline), timeline.column(self._rows, rows), where)
+        self._learn(X, y, NO_SPREAD, where, 0)
+        self._timeline = timeline
+
+    @property
+    def _reads_times(self) -> bool:
+        """Whether the learner has a calendar, for which the rows' times are a feature."""
+        return self._learner._traits.times is not CIRCLES
+
+    def _time_name(self, timeline: Timeline) -> str:
+        """The name of the feature that holds the rows' times."""
+        return timeline.name or "time"
 
     # Forecasting.
+
+    def predict(self, fh: Any = None, X: Any = None) -> Array:
+        """The forecasts alone, (n,), as statsforecast and sktime name the call; :meth:`forecast` has intervals too.
+
+        Args:
+            fh: the forecasting horizon: a list of steps ahead, ``[1, 7]``, or how many of the next rows; None for all.
+            X: the features of the rows up to the last step, as for :meth:`forecast`.
+        """
+        where = "Forecaster.predict"
+        if isinstance(fh, (list, tuple, np.ndarray, range)):
+            steps = [_STEPS.require("Forecaster.predict", "each step of fh", step) for step in fh]
+        else:
+            steps = list(range(1, (self._steps if fh is None else COUNT.require(where, "fh", fh)) + 1))
+        last = max(steps, default=0)
+        if not 0 < last <= self._steps:
+            raise ValueError(f"{where}: fh must be steps from 1 to {self._steps}, got {fh!r}")
+        found = self._forecast(last if X is None else X, as_spread(where, 0.9, None), where).predictions
+        if len(found) < last:
+            raise ValueError(f"{where}: X has {len(found)} rows, but the last step of fh is {last}")
+        chosen: Array = found[np.array(steps) - 1]
+        return chosen
 
     def forecast(self, X_next: Any = None, level: float = 0.9, quantiles: Levels | None = None) -> Forecast:
         """Forecasts the next rows, at most as many as there are steps. Learns nothing.
 
         Args:
             X_next: (n, d) array or frame, or a list of mappings: the features that are known ahead. The other features may
-                be missing or hold anything: their values in the last row are used. If no feature is known ahead, the number
-                of rows is enough; None for all steps.
+                be missing or hold anything: their values in the last row are used. If no feature is known ahead except the
+                rows' times (see :meth:`fit`), the number of rows is enough; None for all steps.
             level: the level of the intervals.
             quantiles: also return quantiles of these levels, in ascending order.
         """
@@ -400,8 +463,9 @@ class Forecaster(Saved):
         out = spread.outputs(np.ascontiguousarray(found[:, 0]))
         spread.write(out, slice(None), found[:, 1:])
         return Forecast(
-            out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles, labels=labels, paths=paths
-        )
+            out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles, labels=labels, paths=paths,
+            times=None if self._timeline is None else self._timeline.answer(self._rows, len(rows)),
+        )  # fmt: skip
 
     def _current(self, number: int, where: str) -> Learner:
         """The model for a step after learning all known labels."""
@@ -416,12 +480,29 @@ class Forecaster(Saved):
     def _next_rows(self, X_next: Any, where: str) -> Any:
         if not self._rows:
             raise not_fitted(f"{where}: the forecaster has seen no row")
+        if self._timeline is not None:
+            X_next = self._at_their_times(X_next, self._timeline, where)
         if self._cells is not None:
             return given.next_rows(self.learners_[0], self._cells[-1], self._names or [], self._known_columns, X_next, where)
         self._known.refuse_missing(self._past[-1], self._names, where)
         if isinstance(X_next, int | np.integer):
             return self._known.of_count(int(X_next), self._past[-1], where)
         return self._known.next_rows(X_next, self._names, self._past[-1], where)
+
+    def _at_their_times(self, X_next: Any, timeline: Timeline, where: str) -> Any:
+        """The next rows with their times, if these are a feature; raises ValueError if the rows have other times."""
+        count = isinstance(X_next, int | np.integer)
+        times = None if count else times_of(X_next, where)
+        if times is not None:
+            timeline.require_next(times, self._rows, where)
+        if not self._reads_times:
+            return X_next
+        rows = int(COUNT.require(where, "X_next", X_next)) if count else len(X_next)
+        if rows > self._steps:
+            raise ValueError(f"{where}: X_next has {rows} rows, but the forecaster has {self._steps} steps")
+        name, moments = self._time_name(timeline), timeline.moments(self._rows, rows)
+        given_rows: list[Row] = [Row()] * rows if count or is_featureless(X_next) else given.rows_of(X_next, where)
+        return [Row({**row, name: moment}) for row, moment in zip(given_rows, moments, strict=True)]
 
     # Rows.
 
@@ -479,6 +560,7 @@ class Forecaster(Saved):
                 "smoothing": self._given_smoothing,
                 "seasons": self._seasons,
                 "series": None if self._series is None else self._series.__getstate__(),
+                "timeline": None if self._timeline is None else self._timeline.state(),
             }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -507,6 +589,7 @@ class Forecaster(Saved):
         self._cells, self._known_columns = state.get("cells"), state.get("known_columns")
         if self._rows and self._cells is None:
             self._known.check(self._past.shape[1], self._names, "Forecaster")
+        self._timeline = Timeline.restored(state.get("timeline"))
         self._ready = [None] * self._steps
         if self._series is not None:
             self._series.restore(state["series"])
@@ -567,6 +650,11 @@ class Numbers:
         """Rows as a stepper takes them."""
         width = seen.shape[1]
         return RowBlock(seen, names=self._names, where=self._where) if width else seen
+
+
+def _last(learner: Learner) -> Learner:
+    """The learner behind transformers."""
+    return learner._base_learners()[0] if isinstance(learner, Pipeline) else learner
 
 
 def _mixed(mixed: Mixed, found: Array, spread: Spread) -> Array:

@@ -78,6 +78,23 @@ def known_columns(known: Sequence[Any] | None, table: RowBlock, where: str) -> l
     return places.named(table.names)
 
 
+def times_in(table: RowBlock) -> list[Name]:
+    """The columns that hold times."""
+    return [name for name, values in table.values.items() if values.kind in (kinds.DATE, kinds.CLOCK, kinds.TIMESTAMP)]
+
+
+def with_times(X: Any, name: Name, times: Given, where: str) -> RowBlock:
+    """Rows by columns, with their times in front."""
+    if is_featureless(X):
+        return of_columns({name: times}, times.rows)
+    table = as_block(X, where)
+    if table.names is None:
+        raise ValueError(f"{where}: features must have names if the rows' times are one of them: pass a frame")
+    if name in table.names:
+        raise ValueError(f"{where}: the feature {name!r} has the name of the rows' times")
+    return of_columns({name: times, **table.given(0, table.rows, where)}, table.rows)
+
+
 def names_of(known: list[Name] | None, table: RowBlock, where: str) -> list[Name]:
     """The columns so far; raises ValueError if a table has others, unless it comes from a file."""
     if known is None:
@@ -168,7 +185,7 @@ def next_rows(
     if not wanted:
         return [last] * len(X_next)
     found = []
-    for number, row in enumerate(_rows_of(X_next, where)):
+    for number, row in enumerate(rows_of(X_next, where)):
         for name in wanted:
             if row.get(name) is None and not _may_lack(learner, name):
                 raise ValueError(f"{where}: row {number} of X_next has no value for {name!r}, which must be known ahead")
@@ -176,7 +193,8 @@ def next_rows(
     return found
 
 
-def _rows_of(X_next: Any, where: str) -> list[Row]:
+def rows_of(X_next: Any, where: str) -> list[Row]:
+    """The rows of a frame or a list of mappings."""
     if isinstance(X_next, (list, tuple)) and all(isinstance(inputs.named(x), Mapping) for x in X_next):
         return [cells.of_mapping(inputs.named(x), where) for x in X_next]
     table = as_block(X_next, where)

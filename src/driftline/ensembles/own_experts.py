@@ -17,7 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
-from driftline.base.traits import Traits
+from driftline.base.traits import Traits, times_of
 from driftline.ensembles.auto import Auto
 from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
@@ -58,7 +58,8 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
     )
 
     def _make_traits(self) -> Traits:
-        return Traits(by_feature=False, linear=False, looks_back=True, measured_apart=True)
+        times = times_of(expert._traits for expert in self.experts)
+        return Traits(by_feature=False, linear=False, looks_back=True, measured_apart=True, times=times)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

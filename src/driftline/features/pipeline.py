@@ -19,6 +19,7 @@ from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits
+from driftline.features.calendar import Calendar
 from driftline.features.chain import Chain
 from driftline.features.hashing import Hashing
 from driftline.features.lags import Lags
@@ -81,6 +82,7 @@ class Pipeline(MetaLearner):
             looks_back=inner.looks_back or any(isinstance(part, Lags) for part in self.parts),
             can_reset=inner.can_reset,
             measured_apart=inner.measured_apart,
+            times=next((part for part in self.parts if isinstance(part, Calendar)), inner.times),
             reader=hashing,
         )
 
@@ -94,6 +96,8 @@ class Pipeline(MetaLearner):
         given = values["transformers"]
         if given is not None and any(isinstance(part, Hashing) for part in parts_of(given)[1:]):
             raise ValueError("Pipeline: Hashing must be the first transformer")
+        if given is not None and sum(isinstance(part, (Calendar, Hashing)) for part in parts_of(given)) > 1:
+            raise ValueError("Pipeline: there can be one Calendar, and none with Hashing, which reads times as text")
 
     @property
     def parts(self) -> list[Transformer]:

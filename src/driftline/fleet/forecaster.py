@@ -19,7 +19,7 @@ from driftline.fleet.names import Key, as_keys
 from driftline.fleet.ticket import FleetTicket
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
-from driftline.tables import inputs
+from driftline.tables import cells, inputs
 from driftline.tables.block import as_block
 from driftline.tables.inputs import Array
 
@@ -215,6 +215,9 @@ def _rows_of(X: Any, where: str) -> list[Any]:
     if isinstance(X, list) and X and isinstance(X[0], dict):
         return X
     block = as_block(X, where)
+    if block.special:
+        columns = block.given(0, block.rows, where)
+        return [cells.row_of(columns, place, True) for place in range(block.rows)]
     if block.names is None:
         return list(np.concatenate([part for _, part in block.blocks()]))
     return [dict(zip(block.names, row.tolist(), strict=True)) for _, part in block.blocks() for row in part]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,17 +41,53 @@ class Moment(NamedTuple):
         return moment if self.kind == TIMESTAMP else moment.date() if self.kind == DATE else moment.time()
 
 
+class TimeFeatures(Protocol):
+    """The features of times."""
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """The features' names for times of a kind."""
+
+    def vectors(self, at: Array, kind: str) -> Vectors:
+        """The features of local times, in microseconds since 1970."""
+
+
+class Circles:
+    """The time of day, day of the week and day of the year, each as a point on a circle."""
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """See :meth:`TimeFeatures.keys`."""
+        return FEATURES[kind]
+
+    def vectors(self, at: Array, kind: str) -> Vectors:
+        """See :meth:`TimeFeatures.vectors`."""
+        found: Vectors = {}
+        if kind != DATE:
+            day = 2 * np.pi * (at % DAY) / DAY
+            found |= {"day sin": np.sin(day), "day cos": np.cos(day)}
+            found |= {"half-day sin": np.sin(2 * day), "half-day cos": np.cos(2 * day)}
+        if kind != CLOCK:
+            day_of_week = weekday(at)
+            week, year = 2 * np.pi * (day_of_week + (at % DAY) / DAY) / 7, 2 * np.pi * share_of_year(at)
+            found |= {"week sin": np.sin(week), "week cos": np.cos(week), "weekend": (day_of_week >= 5).astype(np.float64)}
+            found |= {"year sin": np.sin(year), "year cos": np.cos(year)}
+        return found
+
+
+CIRCLES = Circles()
+
+
 class Times(Column):
-    """A column of times: the time of day, day of the week and day of the year, each as a point on a circle.
+    """A column of times.
 
     Args:
         name: the column's name.
         kind: "timestamp", "date" (no time of day), or "clock" (time of day alone).
+        features: what the model reads of a time.
     """
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str, kind: str, features: TimeFeatures = CIRCLES) -> None:
         super().__init__(name)
-        self.kind = kind
+        self.kind, self.features = kind, features
 
     def feature(self, key: str) -> str:
         """A feature's name."""
@@ -69,9 +105,9 @@ class Times(Column):
             return {}, []
         at, there = np.where(known, values, 0), known.copy()
         there[:first] = False
-        vectors = {key: np.where(there, vector, 0.0) for key, vector in _features(at, self.kind).items()}
+        vectors = {key: np.where(there, vector, 0.0) for key, vector in self.features.vectors(at, self.kind).items()}
         absence, more = self._absence(known, learned, first)
-        return vectors | absence, [(row, key) for row, _ in new for key in FEATURES[self.kind]] + more
+        return vectors | absence, [(row, key) for row, _ in new for key in self.features.keys(self.kind)] + more
 
     def is_settled(self, values: Array) -> bool:
         """See :meth:`Column.is_settled`."""
@@ -88,7 +124,7 @@ class Times(Column):
                 return absent is not None or not learned
             if not self.met or not isinstance(value, Moment) or not self.fits(value.kind):
                 return False
-            for key, vector in _features(np.array([value.at]), self.kind).items():
+            for key, vector in self.features.vectors(np.array([value.at]), self.kind).items():
                 row[places[key]] = float(vector[0])
             return True
 
@@ -96,21 +132,18 @@ class Times(Column):
 
     def known_keys(self) -> list[str]:
         """The keys of the features so far."""
-        return [*(FEATURES[self.kind] if self.met else ()), *[ABSENT] * self.missed]
+        return [*(self.features.keys(self.kind) if self.met else ()), *[ABSENT] * self.missed]
 
 
-def _features(at: Array, kind: str) -> Vectors:
-    found: Vectors = {}
-    day = 2 * np.pi * (at % DAY) / DAY
-    if kind != DATE:
-        found |= {"day sin": np.sin(day), "day cos": np.cos(day)}
-        found |= {"half-day sin": np.sin(2 * day), "half-day cos": np.cos(2 * day)}
-    if kind != CLOCK:
-        weekday = (at // DAY + 3) % 7  # 1 January 1970 was a Thursday; Monday is 0
-        week = 2 * np.pi * (weekday + (at % DAY) / DAY) / 7
-        dates = at.astype("datetime64[us]")
-        begin = dates.astype("datetime64[Y]")
-        year = 2 * np.pi * (dates - begin).astype(np.int64) / ((begin + 1).astype("datetime64[us]") - begin).astype(np.int64)
-        found |= {"week sin": np.sin(week), "week cos": np.cos(week), "weekend": (weekday >= 5).astype(np.float64)}
-        found |= {"year sin": np.sin(year), "year cos": np.cos(year)}
+def weekday(at: Array) -> Array:
+    """The day of the week, Monday being 0."""
+    found: Array = (at // DAY + 3) % 7  # 1 January 1970 was a Thursday
+    return found
+
+
+def share_of_year(at: Array) -> Array:
+    """How much of the year has passed, in [0, 1)."""
+    dates = at.astype("datetime64[us]")
+    begin = dates.astype("datetime64[Y]")
+    found: Array = (dates - begin).astype(np.int64) / ((begin + 1).astype("datetime64[us]") - begin).astype(np.int64)
     return found

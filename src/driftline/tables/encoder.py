@@ -10,7 +10,7 @@ import numpy as np
 
 from driftline.errors import ModelFileError
 from driftline.tables import cells, inputs, missing
-from driftline.tables.calendar import Times
+from driftline.tables.calendar import CIRCLES, TimeFeatures, Times
 from driftline.tables.categories import CATEGORIES, Categories, Texts
 from driftline.tables.cells import Given, Row
 from driftline.tables.columns import VALUE, Column, Filled, NewKeys, Unknown, Vectors
@@ -48,10 +48,18 @@ class Columns:
         named: whether columns have names; array columns are named by their index.
         limit: how many texts of a column get their own feature.
         average: whether the average of the known texts stands for a new one, see :class:`Categories`.
+        times: the features of times.
     """
 
-    def __init__(self, missing: Missing, named: bool = True, limit: int = CATEGORIES, average: bool = True) -> None:
-        self.missing, self.named, self.limit, self.average = missing, named, limit, average
+    def __init__(
+        self,
+        missing: Missing,
+        named: bool = True,
+        limit: int = CATEGORIES,
+        average: bool = True,
+        times: TimeFeatures = CIRCLES,
+    ) -> None:
+        self.missing, self.named, self.limit, self.average, self.times = missing, named, limit, average, times
         self.columns: dict[Any, Column] = {}  # by name: text in files, anything hashable in mappings
         self.features: list[tuple[Any, str]] = []  # (column, key)
         self.names: list[Any] = []
@@ -89,7 +97,7 @@ class Columns:
         elif kind in (NUMBER, TRUTH):
             self.columns[name] = Numbers(name, self.word(name))
         else:
-            self.columns[name] = Times(name, kind)
+            self.columns[name] = Times(name, kind, self.times)
         return self.columns[name]
 
     def know_numbers(self, names: Iterable[Name]) -> None:
@@ -282,9 +290,11 @@ class Columns:
         self.names = [name for *_, name in state["features"]]
 
     @classmethod
-    def restored(cls, state: Mapping[str, Any], names: list[Name] | None, missing: Missing, average: bool) -> Self:
+    def restored(
+        cls, state: Mapping[str, Any], names: list[Name] | None, missing: Missing, average: bool, times: TimeFeatures
+    ) -> Self:
         """The columns of an exported state; raises ValueError if they disagree with the model's features."""
-        found = cls(missing, average=average)
+        found = cls(missing, average=average, times=times)
         try:
             found.restore(state)
             sound = _holds(found.state(), state)
