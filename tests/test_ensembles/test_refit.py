@@ -202,3 +202,10 @@ def test_refit_takes_new_features_and_works_in_a_network():
     X, y = stream()
     network = dl.Network([dl.RLS(), dl.Refit(HistGradientBoostingRegressor(max_iter=20), every=100)], top=dl.RLS())
     assert network.run(X, y).losses[300:].mean() < dl.RLS().run(X, y).losses[300:].mean()
+
+
+def test_the_range_of_the_largest_labels_is_widened_without_a_warning():
+    model = dl.Refit(DecisionTreeRegressor(), every=100)
+    for label in (1.7e308, -1.7e308) * 10:
+        model.learn_one([1.0], label)
+    assert model.n_seen_ == 20

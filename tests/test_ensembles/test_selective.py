@@ -173,3 +173,15 @@ def test_around_other_learners_in_fleets_and_pipelines():
     keys = np.arange(len(y)) % 2
     fleet = dl.Fleet(selective())
     np.testing.assert_array_equal(fleet.run(keys, X, y).predictions[::2], selective().run(X[::2], y[::2]).predictions)
+
+
+@pytest.mark.parametrize("size", [1e160, 1.7e308])
+def test_errors_whose_squares_overflow_are_learned_like_others(size):
+    """The label is learned before its error is recorded, so that an error there would leave half a row."""
+    loop, run = selective(budget=0.5), selective(budget=0.5)
+    X, y = stream()
+    labels = size * np.sign(y)
+    for x, label in zip(X, labels, strict=True):
+        loop.learn_one(x, label)
+    wanted = run.run(X, labels).wanted
+    assert loop.n_seen_ == run.n_seen_ == wanted.sum()

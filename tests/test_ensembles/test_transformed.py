@@ -272,3 +272,12 @@ def test_a_classifier_needs_a_learner_of_either_sign():
     with pytest.raises(ValueError, match="learner must take the labels -1 and 1"):
         dl.Classifier(dl.Transformed(dl.RLS(), "log"))
     assert dl.Classifier(dl.Transformed(dl.RLS(), "asinh")) is not None
+
+
+def test_errors_beyond_the_range_are_learned_without_a_warning():
+    """Answers of asinh grow exponentially: with labels of this size, they leave the range when the noise is large."""
+    rng = np.random.default_rng(0)
+    X, y = 1e150 * rng.normal(size=(60, 2)), 1e300 * np.abs(rng.normal(size=60))
+    model = dl.Transformed(dl.RLS(), "asinh")
+    model.run(X, y)
+    assert model.n_seen_ == 60

@@ -361,3 +361,16 @@ def test_common_errors_are_those_of_the_plain_formula():
             assert blocks[row] == pytest.approx(np.mean(block[-4:]))
         last = slot
     assert np.mean(left[120:200][~np.isnan(left[120:200])]) < 1
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(forgetting=0.99), dl.Selective(dl.RLS()), dl.Transformed(dl.RLS(), "asinh")])
+def test_errors_whose_squares_overflow_are_learned_like_others(learner):
+    """The square of a Python float raises OverflowError, after the row was learned; that of an array warns."""
+    keys, X, y = panel(rows=60)
+    loop, run = dl.Fleet(learner, pooled=True), dl.Fleet(learner, pooled=True)
+    for key, x, label in zip(keys, X, 1e200 * y, strict=True):
+        loop.learn_one(key, x, label)
+    run.run(keys, X, 1e200 * y)
+    for fleet in (loop, run):
+        assert fleet.summary()["rows"].sum() == 60
+        assert (fleet.summary()["mse"] == np.inf).all()

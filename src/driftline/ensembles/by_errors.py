@@ -81,7 +81,8 @@ class ByErrors(Composite):
         errors = core_of(self.above[0])
         out.predictions[:] = self.held(out.predictions)
         own = Spread.of(out).outputs(np.empty(1 if y is None else len(y)))
-        missed = None if y is None else np.ascontiguousarray(clipped(np.where(learned, y - out.predictions, np.nan)))
+        with np.errstate(over="ignore"):
+            missed = None if y is None else np.ascontiguousarray(clipped(np.where(learned, y - out.predictions, np.nan)))
         errors.run(np.zeros((len(own.predictions), 1)), missed, weight if missed is not None else None, True, own, 0)
         if out.lower is not None:
             out.lower[:], out.upper[:] = self.held(out.predictions + own.lower), self.held(out.predictions + own.upper)

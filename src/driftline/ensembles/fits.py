@@ -79,7 +79,8 @@ class Fits:
         low = np.minimum.accumulate(np.append(self._range[0], news))
         high = np.maximum.accumulate(np.append(self._range[1], news))
         reach = np.where(high >= low, 0.5 * high - 0.5 * low, 0.0)
-        return np.where(high >= low, low - reach, -np.inf), np.where(high >= low, high + reach, np.inf)
+        with np.errstate(over="ignore"):
+            return np.where(high >= low, low - reach, -np.inf), np.where(high >= low, high + reach, np.inf)
 
     def predict(self, rows: Array, lagged: Array, first: Array) -> Array:
         """The predictions of the estimator in use; ``first`` for rows it cannot predict."""

@@ -20,6 +20,7 @@ from driftline.base.meta import REGRESSOR, MetaLearner
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits
+from driftline.ensembles.by_errors import error_of
 from driftline.linear.rls import RLS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
@@ -173,13 +174,14 @@ class _Selective(Composite):
         if not wanted:
             return
         at["labels"] += 1
-        count, squared = at["labels"], min(error * error, 1e300)
-        at["loss"] = min(at["loss"] + squared / chance, 1e300)
+        error = float(error)  # NumPy's numbers would warn if the square overflows
+        count = at["labels"]
+        at["loss"] = min(at["loss"] + error * error / chance, 1e300)
         if count > _FIRST:
             at["pressure"] = min(max(at["pressure"] + _PACE * (self.budget / chance - 1), -3.0), 3.0)
         if not 0 < width < math.inf:
             return
-        score = min(squared / width**2, 1e6)
+        score = min(abs(error) / width, 1e3) ** 2
         pace = max(1 / (count - _FIRST + 5), _SLOW) if count > _FIRST else _FAST  # the first errors are soon forgotten
         at["usual"] += pace * (min(score, 9 * at["usual"] or score) - at["usual"])
         at["recent"] += _FAST * (score - at["recent"])
@@ -220,7 +222,7 @@ class _Selective(Composite):
         chance, wanted, width = choice
         if wanted and (status := self.learn_each([(self.members[0], x, y)], weight)) is not Status.DONE:
             return status
-        self._note(chance, wanted, width, y - predicted)
+        self._note(chance, wanted, width, error_of(y, predicted))
         return Status.DONE
 
     @exclusive
@@ -242,7 +244,7 @@ class _Selective(Composite):
             status = self.tell_each([(self.members[0], ticket.parts[0], y)], weight)
             if status is not Status.DONE:
                 return status
-        self._note(ticket.chance, ticket.wanted, float(ticket.parts[1].x["width"]), y - ticket.prediction)
+        self._note(ticket.chance, ticket.wanted, float(ticket.parts[1].x["width"]), error_of(y, ticket.prediction))
         return Status.DONE
 
     def tell_parts(self, ticket: Ticket, batch: Batch) -> None:
@@ -250,7 +252,7 @@ class _Selective(Composite):
         assert batch.y is not None
         if ticket.wanted:
             tell_parts(self.members, ticket.parts[:1], batch)
-        error = float(batch.y[0]) - ticket.prediction
+        error = error_of(batch.y[0], ticket.prediction)
         self._note(ticket.chance, ticket.wanted, float(ticket.parts[1].x["width"]), error)
 
     def replay(self, batch: Batch, out: Outputs) -> int:

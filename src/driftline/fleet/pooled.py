@@ -125,7 +125,7 @@ class Pool:
         """Predicts and learns all rows or none, given the answer of the keys' own models."""
         y = np.array(rows.labels, dtype=np.float64)
         weight = rows.weight
-        with self._undo(rows.slots):
+        with self._undo(rows.slots), np.errstate(over="ignore"):
             skipped = np.isnan(own.predictions)  # rows without some value
             told = np.where(skipped if weight is None else skipped | (weight <= 0), np.nan, y)
             features, ages = self._described(rows.slots, told)
@@ -143,8 +143,7 @@ class Pool:
             strange = None if self.frozen else (told - features[:, LEVEL]) / scales[:, 2]
             out_of_strangers = self._strange(rows, out, ages, strange)
             answer = self._answer(pool, [(scales[:, 0], out), (scales[:, 2], out_of_strangers)])
-            with np.errstate(over="ignore"):
-                errors = y - answer.predictions
+            errors = y - answer.predictions
             known = np.isfinite(told - answer.predictions)
             np.add.at(self.keys[:, LOSS], rows.slots[known], errors[known] ** 2)
             if answer.lower is not None and answer.upper is not None:
@@ -310,9 +309,10 @@ class Pool:
         self._described(np.array([slot]), np.array([label]))
         own = p if ticket.age == 0 else ticket.ticket.prediction
         self._scaled(np.array([slot]), np.array([label - p]), np.array([label - own]))
-        if np.isfinite(label - prediction):
-            self.keys[slot, LOSS] += (label - prediction) ** 2
-            self._watched(np.array([slot]), np.array([label - prediction]), np.array([ticket.scales[0]]))
+        error = label - float(prediction)
+        if np.isfinite(error):
+            self.keys[slot, LOSS] += error * error  # a power would raise OverflowError
+            self._watched(np.array([slot]), np.array([error]), np.array([ticket.scales[0]]))
         if self.frozen:
             return
         scale, of_all, level = ticket.scales

@@ -198,7 +198,8 @@ class Separate:
 
     def _error(self, predicted: Any, label: Any) -> Any:
         classes = self.learner._estimator_type == "classifier"
-        return float(predicted != label) if classes else np.asarray(label - predicted, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return float(predicted != label) if classes else np.asarray(label - predicted, dtype=np.float64)
 
     # Single models.
 
