@@ -7,6 +7,8 @@ import threading
 import numpy as np
 import pytest
 
+import driftline as dl
+
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
@@ -60,6 +62,29 @@ def rows(count, ids=None):
 
 
 QUESTION = {"x": {"a": 1.0, "b": 1.0}}
+
+
+@pytest.mark.parametrize("learner", ["rls", "auto"])
+def test_other_calls_go_ahead_of_a_forecast(tmp_path, interrupted, learner):
+    """It is that of the library, from before a change that waits for it."""
+    given, steps = rows(30), 12
+    forecaster = dl.Forecaster(dl.Auto() if learner == "auto" else dl.RLS(), steps)
+    for row in given:
+        forecaster.learn_one(row["x"], row["y"])
+    expected = forecaster.forecast([QUESTION["x"]] * steps, level=0.9)
+    with Direct(tmp_path / "service") as service:
+        service.put("a", learner=learner, steps=steps)
+        service.put("b", learner="rls")
+        service.learn("a", *given)
+        sent = service.requests.read_rows("forecast", json.dumps({"rows": [QUESTION] * steps}).encode())
+        (found, _, _), order = together(
+            service,
+            service.engine.call(service.engine.forecast, "a", sent.rows),
+            call(service, "predict", "b", QUESTION),
+            call(service, "learn", "a", *rows(1)),
+        )
+    assert order == [1, 0, 2]
+    assert [answer.prediction for answer in found] == expected.predictions.tolist()
 
 
 @pytest.mark.parametrize("learner", ["rls", "auto"])

@@ -80,10 +80,8 @@ def test_a_file_that_cannot_be_served_is_refused_and_changes_nothing(start):
     wide.learn_one([1.0] * 6, 1.0)
     waiting = dl.Pending(dl.RLS())
     waiting.predict_one("a", [1.0])
-    classes = dl.Classifier(dl.RLS())
-    classes.learn_one([1.0], "b")
     wrong = [b"", b"nothing", whole[:-9], whole[:40] + bytes([whole[40] ^ 1]) + whole[41:]]
-    for bad in [*wrong, wide, waiting, classes, model.ask([1.0] * 5)]:
+    for bad in [*wrong, wide, waiting, model.ask([1.0] * 5)]:
         assert refused(put(client, "m", bad), 422), bad
     for query in ({"level": "2"}, {"level": "x"}, {"level": "nan"}, {"level": "0.5,0.6"}, {"quantiles": ""}, {"steps": "2"}):
         assert refused(put(client, "m", whole, **query), 422, field=next(iter(query)).replace("quantiles", "quantiles[0]"))

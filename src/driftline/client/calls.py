@@ -113,7 +113,7 @@ def _plain(row: Row) -> dict[str, Any]:
     """A row as JSON, without parts that are None."""
     given = {part: value for part, value in row.items() if value is not None}
     if "y" in given:
-        given["y"] = float(given["y"])
+        given["y"] = given["y"] if isinstance(given["y"], (str, bool)) else float(given["y"])
     if isinstance(x := given.get("x"), Mapping):
         given["x"] = {str(name): _value(value) for name, value in x.items()}
     elif x is not None:

@@ -113,8 +113,11 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         """
         return self._many(calls.predict(name, rows, batch=True, on_error=on_error), "rows")
 
-    def learn(self, name: str, *, y: float, x: Any = None, id: str | None = None, key: str | None = None) -> One:
-        """Learns the label of a row that waits under an id, or of the row given: ``{"learned": 1, "known": 0}``."""
+    def learn(self, name: str, *, y: float | str, x: Any = None, id: str | None = None, key: str | None = None) -> One:
+        """Learns the label of a row that waits under an id, or of the row given: ``{"learned": 1, "known": 0}``.
+
+        The label of a classifier may be a text or a boolean.
+        """
         return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
 
     def learn_rows(self, name: str, rows: Iterable[Row], *, on_error: str = "refuse") -> One:

@@ -439,6 +439,11 @@ class Forecaster(Saved):
         with self._guard.claim(only=True):
             return self._forecast_rows(self._next_rows(X_next, where), spread, where)
 
+    def _get_ready(self, number: int, where: str) -> None:
+        """Prepares the model for a step, most of the work of a forecast, for callers that do other work in between."""
+        with self._guard.claim(only=True):
+            self._current(number, where)
+
     def _forecast_rows(self, rows: Any, spread: Spread, where: str) -> Forecast:
         assert spread.level is not None
         if len(rows) > self._steps:

@@ -19,13 +19,12 @@ from starlette.types import Receive, Scope, Send
 from driftline.serve import arrow, metrics, openapi, page
 from driftline.serve.calls import Calls, identity
 from driftline.serve.deadlines import Bodies
-from driftline.serve.engine import Engine
+from driftline.serve.engine import Engine, Said
 from driftline.serve.events import Events
 from driftline.serve.learners import of_file
 from driftline.serve.problems import Problem
 from driftline.serve.requests import NAME, Requests, Sent
 from driftline.serve.tokens import Tokens
-from driftline.serve.unit import Answer
 
 _log = logging.getLogger("driftline.serve")
 _ENCODER = json.JSONEncoder(allow_nan=False)
@@ -172,8 +171,7 @@ class Api:
 
     async def _forecast(self, call: HttpCall) -> HttpAnswer:
         sent = await self._rows("forecast", call)
-        name = call.name
-        return _answers(sent, await self.engine.call(lambda: self.engine.model(name).forecast(sent.rows)))
+        return _answers(sent, await self.engine.call(self.engine.forecast, call.name, sent.rows))
 
     async def _rows(self, kind: str, call: HttpCall) -> Sent:
         body, tabular = await self._body(call), call.media_type == arrow.TYPE
@@ -379,14 +377,9 @@ def _problem(problem: Problem) -> Response:
     return Response(text, problem.status, headers, "application/problem+json")
 
 
-def _answers(sent: Sent, answers: list[Answer | Problem]) -> _Json:
-    found = _by_row(sent, [answer if isinstance(answer, Problem) else _plain(answer) for answer in answers])
+def _answers(sent: Sent, answers: list[Said]) -> _Json:
+    found = _by_row(sent, [answer if isinstance(answer, Problem) else answer.document() for answer in answers])
     return _Json({"rows": found} if sent.batch else found[0])
-
-
-def _plain(answer: Answer) -> dict[str, Any]:
-    said: dict[str, Any] = {"prediction": answer.prediction, "lower": answer.lower, "upper": answer.upper}
-    return said if answer.quantiles is None else {**said, "quantiles": answer.quantiles}
 
 
 def _by_row(sent: Sent, outcomes: list[dict[str, Any] | Problem]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from driftline.base.learner import Learner
 from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.serve.call_queue import BusyError, CallQueue, QueuedCall, deliver, refuse
+from driftline.serve.classes import ClassAnswer, Classes
 from driftline.serve.learners import Config
 from driftline.serve.limits import Limits
 from driftline.serve.models import EarlyLabel, Model, Refused, Steps, Told, collect, finished
@@ -28,6 +29,7 @@ from driftline.serve.unit import Answer, Unit
 from driftline.serve.webhook import Webhook
 
 _log = logging.getLogger("driftline.serve")
+Said = Answer | ClassAnswer | Problem
 _SLICE = 0.02  # seconds of saving, or of a long call, between two groups
 _TURN = 0.05  # seconds of beginning calls between two groups
 _UNFINISHED = object()
@@ -118,6 +120,7 @@ class Engine:
                 numbers = {number for number, *_ in store.models()}
                 if not self._known or store.cut() > self.last or numbers != self._numbered.keys() | self._aside.keys():
                     self.recover()
+                self._restore_classes()
                 for entry in store.entries(self.last):
                     self._replay(entry)
                 self.aliases, self._cut = store.aliases(), store.cut()
@@ -161,6 +164,7 @@ class Engine:
                 self._set_aside(snapshot.model, name, where + str(error).removeprefix("from_bytes: "))
             except KeyError:
                 raise StoreError(f"there is a snapshot of model {snapshot.model}, which does not exist") from None
+        self._restore_classes()
         for number, id, label in store.early():
             if number in self._numbered:
                 self._numbered[number].early[id] = label
@@ -180,6 +184,11 @@ class Engine:
             _log.warning(words, store.written_by, setting(), different)
         self._checked = self.last
         self._known = True
+
+    def _restore_classes(self) -> None:
+        for number, labels in self.store.classes().items():
+            if number in self._numbered:
+                self._numbered[number].restore_classes(labels)
 
     def _set_aside(self, number: int, name: str, reason: str) -> None:
         """Goes on without a model that cannot be read. Its snapshots and its log are kept for a version that can."""
@@ -201,6 +210,7 @@ class Engine:
         different = 0
         try:
             if entry.kind == "learn":
+                rows = rows if model.classes is None else model.classes.numbered(rows, None)
                 finished(model.learn(rows, list(new), lambda: entry.number, entry.at))
             else:
                 given = dict(zip(new, map(Answer.of_plain, note["answers"]), strict=True))
@@ -350,6 +360,8 @@ class Engine:
         if known is not None and not replace:
             raise Problem(409, f"the model {to} already exists", field="to")
         made = self._new_model(to, model.config)
+        if model.classes is not None:
+            made.classes = Classes(model.classes.labels, self.limits.classes)
         self._room()
         snapshots = [Snapshot(made.number, key, unit.place, model.snapshot(key)) for key, unit in model.units.items()]
         recent = model.scores.slots_state()
@@ -376,6 +388,9 @@ class Engine:
         for snapshot in snapshots:
             model.add(snapshot.data)
         model.order_ids()
+        if model.classes is not None:
+            model.meet_classes()
+            self._group.classes += [(model.number, *new) for new in model.classes.take_unsaved()]
         self._group.snapshots += snapshots
         self._number = model.number
         self.models[model.name] = self._numbered[model.number] = model
@@ -387,7 +402,7 @@ class Engine:
         self._group.deleted.append(model.number)
         self._untidy = True
 
-    def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> Steps[list[Answer | Problem]]:
+    def predict(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> Steps[list[Said]]:
         """Predicts rows; those with an id then wait for their labels. Refused rows have a problem if it is to report."""
         changes = any(row.id is not None for row in rows)
         if changes:
@@ -396,7 +411,7 @@ class Engine:
         with self._working_on(model):
             return (yield from self._predict(model, rows, body, report))
 
-    def _predict(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[list[Answer | Problem]]:
+    def _predict(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[list[Said]]:
         refused: Refused = {} if report else None
         new, answers = model.new_questions(rows, self._recall(model.number, rows), refused)
         for index, row in enumerate(rows):
@@ -418,12 +433,21 @@ class Engine:
                 answers[index] = made
             self._learn_early(model, [rows[index].id or "" for index, _ in found])
         problems, said = _problems(rows, new, refused), dict[str | None, Answer]()  # ids that come twice have one answer
-        outcomes: list[Answer | Problem] = []
+        outcomes: list[Said] = []
         for index, (row, answer) in enumerate(zip(rows, answers, strict=True)):
-            outcomes.append(problems[index] if index in problems else said[row.id] if answer is None else answer)
+            if index in problems:
+                outcomes.append(problems[index])
+            else:
+                outcomes.append(model.said(said[row.id] if answer is None else answer))
             if answer is not None:
                 said[row.id] = answer
         return outcomes
+
+    def forecast(self, name: str, rows: Sequence[Row]) -> Steps[list[Answer]]:
+        """Forecasts the next rows of a model."""
+        model = self.model(name)
+        with self._working_on(model):
+            return (yield from model.forecast(rows))
 
     def learn(self, name: str, rows: Sequence[Row], body: bytes, report: bool = False) -> Steps[dict[str, Any]]:
         """Learns rows, all or none; or those that can be learned, with an outcome for each, if it is to report.
@@ -433,10 +457,19 @@ class Engine:
         self._require_lead()
         model = self._free(name)
         with self._working_on(model):
-            return (yield from self._learn(model, rows, body, report))
+            if model.classes is None:
+                return (yield from self._learn(model, rows, body, {} if report else None))
+            known, refused = len(model.classes.labels), dict[int, Problem]() if report else None
+            try:
+                found = yield from self._learn(model, model.classes.numbered(rows, refused), body, refused)
+            except BaseException:
+                model.classes.cut(known)
+                raise
+            self._group.classes += [(model.number, *new) for new in model.classes.take_unsaved()]
+            return found
 
-    def _learn(self, model: Model, rows: Sequence[Row], body: bytes, report: bool) -> Steps[dict[str, Any]]:
-        refused: Refused = {} if report else None
+    def _learn(self, model: Model, rows: Sequence[Row], body: bytes, refused: Refused) -> Steps[dict[str, Any]]:
+        """Learns rows whose labels are numbers; reports on each unless ``refused``, which may have some already, is None."""
         new, early = model.new_labels(rows, self._recall(model.number, rows), refused)
         if new or early:
             self._room()
@@ -457,11 +490,11 @@ class Engine:
             if model.labels // 1_000 > (model.labels - len(told)) // 1_000:
                 self._forgetting[model.number] = model.labels - self.limits.remembered
         for index in early:
-            self._set_early(model, rows[index].id or "", EarlyLabel(rows[index].key, rows[index].y or 0.0))
+            self._set_early(model, rows[index].id or "", EarlyLabel(rows[index].key, float(rows[index].y or 0.0)))
         found = {"learned": len(new), "known": len(rows) - len(new) - len(early)}
         if early:
             found["early"] = len(early)
-        if not report:
+        if refused is None:
             return found
         words = {**dict.fromkeys(new, "learned"), **dict.fromkeys(early, "early")}
         problems = _problems(rows, tried, refused)
@@ -484,8 +517,9 @@ class Engine:
         labels = [(id, label) for id in ids if (label := model.early.get(id)) is not None]
         if labels:
             rows = [Row(id, label.key, None, label.y) for id, label in labels]
-            body = json.dumps({"rows": [{"id": row.id, "y": row.y} | ({"key": row.key} if row.key else {}) for row in rows]})
-            outcomes = finished(self._learn(model, rows, body.encode(), True))["rows"]
+            told = rows if model.classes is None else model.classes.labelled(rows)
+            body = json.dumps({"rows": [{"id": row.id, "y": row.y} | ({"key": row.key} if row.key else {}) for row in told]})
+            outcomes = finished(self._learn(model, rows, body.encode(), {}))["rows"]
             for row, outcome in zip(rows, outcomes, strict=True):
                 if isinstance(outcome, Problem):
                     _log.warning("the label that came before its row was refused: %s", outcome.detail)

@@ -15,6 +15,7 @@ from driftline.serve.problems import Problem
 from driftline.storage import model_file
 
 Config = dict[str, Any]
+_SERVED = ("Regressor", "Classifier")
 UNTRAINED = "untrained"  # the part of a configuration that holds the learner of a file, untrained
 
 
@@ -24,12 +25,16 @@ def base_of(config: Config) -> Learner | Forecaster:
         base: Learner | Forecaster = model_file.from_bytes(base64.b64decode(config[UNTRAINED]))
         return base
     base = learner_of(config)
+    for name in ("steps", "quantiles"):
+        if base._estimator_type == "classifier" and config.get(name) is not None:
+            raise Problem(422, f"classes have no {name}", field=name)
     return base if config["steps"] is None else Forecaster(base, config["steps"])
 
 
 def learner_of(spec: Config, field: str = "learner") -> Learner:
     """A learner from its name and its parameters; raises Problem 422 if there is no such learner."""
-    known, name = registry.of_numbers(), spec["learner"]
+    known, name = registry.learners(), spec["learner"]
+    known = {name: cls for name, cls in known.items() if cls._river_kind in _SERVED}
     if name not in known:
         raise Problem(422, f"there is no learner {name!r}.{closest(name, known)}", field=field)
     try:
@@ -65,7 +70,7 @@ def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Learner | Fo
             422, "the service runs the models of a fleet apart: its keys may not learn from each other or have a start"
         )
     base = model.learner if isinstance(model, (Fleet, Forecaster)) else model
-    if not isinstance(base, Learner) or base._river_kind != "Regressor":
+    if not isinstance(base, Learner) or base._river_kind not in _SERVED:
         raise Problem(422, f"the file holds a {type(base).__name__}; the service runs learners, forecasters and fleets")
     found = {str(key): model[key] for key in model.keys_} if keyed else {"": model}
     untrained = (base if keyed else model).clone().to_bytes()

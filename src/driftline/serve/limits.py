@@ -20,6 +20,7 @@ class Limits(Checked):
         text: characters of a model's name, an id, a key or the name of a feature.
         models: models of a service.
         keys: keys of a keyed model.
+        classes: classes of a model that classifies.
         steps: steps of a model that forecasts.
         waiting: rows of a model that wait for their labels. Beyond that, the oldest are dropped and counted.
         early: labels of a model that may come before their rows. Beyond that, the oldest are dropped and counted.
@@ -40,6 +41,7 @@ class Limits(Checked):
     text: Count = 200
     models: Count = 1_000
     keys: Count = 100_000
+    classes: Count = 100
     steps: Count = 500
     waiting: Count = 100_000
     early: Whole = 0

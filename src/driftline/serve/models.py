@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
@@ -17,15 +18,17 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
 from driftline.delayed import Forecaster
+from driftline.ensembles.classifier import Classifier
 from driftline.errors import RowRefusedError
+from driftline.serve.classes import ClassAnswer, Classes
 from driftline.serve.latest import KEPT, Chunk, Latest
 from driftline.serve.learners import UNTRAINED, base_of
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
-from driftline.serve.requests import BatchTable, Row
+from driftline.serve.requests import BatchTable, Label, Row
 from driftline.serve.scores import LARGEST, Scores
-from driftline.serve.unit import Answer, RowByRowError, ScoredLabel, Unit, WaitingRow, answers_of
+from driftline.serve.unit import Answer, Naive, RowByRowError, ScoredLabel, Unit, WaitingRow, answers_of
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
@@ -82,7 +85,12 @@ class Model:
         self.spread = _spread_of(config)
         self.base = base_of(config)
         self.base.to_bytes()  # refuses a model that cannot be saved
-        self.units: dict[str, Unit] = {} if config["keyed"] else {"": self._new_unit("")}
+        self.classes = Classes([], limits.classes) if isinstance(self.base, Classifier) else None
+        if isinstance(self.base, Classifier):
+            self._meet(self.base.classes or ())
+        self.units: dict[str, Unit] = {}
+        if not config["keyed"]:
+            self._join({"": self._new_unit("")})
         self.scores = Scores()
         self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
         self.early: dict[str, EarlyLabel] = {}  # by id, the oldest first
@@ -93,7 +101,9 @@ class Model:
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
-        return Unit(key, self.base.clone(), self.spread)
+        unit = Unit(key, self.base.clone(), self.spread)
+        unit.classes = self.classes
+        return unit
 
     def snapshot(self, key: str) -> bytes:
         """A unit and its score."""
@@ -110,8 +120,26 @@ class Model:
     def _join(self, made: dict[str, Unit]) -> None:
         """Adds new units."""
         for unit in made.values():
-            unit.number = len(self.units)
+            unit.number, unit.classes = len(self.units), self.classes
             self.units[unit.key] = unit
+
+    def restore_classes(self, labels: list[Label]) -> None:
+        """Restores the classes of a model that classifies."""
+        assert self.classes is not None
+        self.classes.restore(labels)
+
+    def meet_classes(self) -> None:
+        """Adds the classes that learners of a file have learned."""
+        for unit in self.units.values():
+            if isinstance(unit.learner, Classifier) and unit.learner._core is not None:
+                self._meet(unit.learner.classes_.tolist())
+
+    def _meet(self, labels: Iterable[Any]) -> None:
+        assert self.classes is not None
+        for label in labels:
+            if not isinstance(label, (float, int, str)):  # JSON's values, among which booleans are whole numbers
+                raise Problem(422, f"a class must be a number, a text or a boolean, got {label!r:.100}", field="params")
+            self.classes.number(label)
 
     def order_ids(self) -> None:
         """Restores the order of the waiting rows from the units."""
@@ -163,7 +191,11 @@ class Model:
             return list(range(len(rows))), []
         new, early, batch = list[int](), list[int](), dict[str, Row]()
         for index, row in enumerate(rows):
+            if refused and index in refused:
+                continue
             try:
+                if self.classes is None and type(row.y) is not float:
+                    raise Problem(422, f"y must be a finite number, got {json.dumps(row.y)[:100]}", row=index, field="y")
                 self._check_key(row, index, needed=row.x is not None)
                 found = "new" if row.id is None else self._judged(row.id, row, index, batch, remembered)
             except Problem as problem:
@@ -271,6 +303,14 @@ class Model:
             self._touch(unit, entry)
         return [(waiting.asked[1], waiting.answer) for _, _, waiting in found], overdue
 
+    def said(self, answer: Answer) -> Answer | ClassAnswer:
+        """An answer as the caller sees it."""
+        if self.classes is None:
+            return answer
+        label = None if answer.prediction is None else self.classes.labels[int(answer.prediction)]
+        chances = {self.classes.labels[number]: chance or 0.0 for number, chance in enumerate(answer.quantiles or ())}
+        return ClassAnswer(label, chances)
+
     def _touch(self, unit: Unit, entry: int) -> None:
         unit.place = entry
         self.changed.add(unit.key)
@@ -364,13 +404,14 @@ class Model:
             self.units[row.key].waiting.pop(row.id, None)
             self.ids.pop(row.id, None)
         for key, of_unit in outcomes.items():
-            unit = self.units[key]
+            unit, errors = self.units[key], list[float]()
             for outcome in of_unit:
                 naive = unit.past.learn(outcome.y) if abs(outcome.y) <= LARGEST else unit.past.predict()
-                known = outcome.naive or naive
-                unit.unscored += not self.scores.add_one(unit.number, entry, at, outcome.y, outcome.answer, known)
-            predictions = [outcome.answer.prediction for outcome in of_unit]
-            errors = [nan if value is None else each.y - value for each, value in zip(of_unit, predictions, strict=True)]
+                y, answer, known = outcome.y, outcome.answer, outcome.naive or naive
+                if self.classes is not None:  # as if the label were 1, and a prediction 1 if it is right and 0 if not
+                    y, answer, known = _right(y, answer, known)
+                unit.unscored += not self.scores.add_one(unit.number, entry, at, y, answer, known)
+                errors.append(nan if answer.prediction is None else y - answer.prediction)
             self._learned_rows(unit, errors, of_unit, entry, at)
 
     def _learned_rows(
@@ -384,15 +425,16 @@ class Model:
         self.learned += len(errors)
 
     def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
-        assert row.y is not None
+        assert type(row.y) is float
         at_work.model = self.name
+        label = row.y if self.classes is None else self.classes.labels[int(row.y)]
         try:
             if waiting is not None:
-                unit.tell(waiting.ticket, row.y)
+                unit.tell(waiting.ticket, label)
                 return ScoredLabel(waiting.answer, waiting.naive, row.y), waiting.digest
             assert row.x is not None
             self._check_width(unit, row, index)
-            return ScoredLabel(unit.learn(row.x, row.y), None, row.y), row.digest() if row.id is not None else b""
+            return ScoredLabel(unit.learn(row.x, label), None, row.y), row.digest() if row.id is not None else b""
         except _REFUSALS as error:
             raise _refused(unit, row, index, error) from None
 
@@ -411,7 +453,7 @@ class Model:
             words = f"the model {self.name} would have more than {self.limits.features} features"
             raise Problem(422, words, row=index, field="x")
 
-    def forecast(self, rows: Sequence[Row]) -> list[Answer]:
+    def forecast(self, rows: Sequence[Row]) -> Steps[list[Answer]]:
         """The next rows, all of one key."""
         if self.config["steps"] is None:
             raise Problem(409, f"the model {self.name} has no steps: it does not forecast")
@@ -419,8 +461,12 @@ class Model:
             self._check_key(row, index, needed=True)
             if row.key != rows[0].key:
                 raise Problem(422, "all rows of a forecast must have the same key", row=index, field="key")
+        unit = self._unit(rows[0].key, {})
         try:
-            return self._unit(rows[0].key, {}).forecast([row.x for row in rows if row.x is not None])
+            for step in range(min(len(rows), self.config["steps"])):
+                unit.get_ready(step)
+                yield
+            return unit.forecast([row.x for row in rows if row.x is not None])
         except _REFUSALS as error:
             raise Problem(422, str(error), field="rows") from None
 
@@ -451,6 +497,8 @@ class Model:
             "last_alarm": None if alarmed is None else {"row": alarmed.last_alarm, "at": alarmed.last_alarm_at},
             "memory": memory, "weights": _weights(units[0].shown) if len(units) == 1 else None,
         }  # fmt: skip
+        if self.classes is not None:
+            found["classes"] = self.classes.labels
         if key is not None:
             return found
         return found | {"early": len(self.early)} | ({"keys": len(self.units)} if self.config["keyed"] else {})
@@ -496,6 +544,16 @@ def finished(steps: Steps[T]) -> T:
             return found
 
 
+def _right(y: float, answer: Answer, naive: Naive) -> tuple[float, Answer, Naive]:
+    """A class, its prediction and the baselines, as numbers that are scored: 1, and 1 for a prediction that is right.
+
+    There is no mean of classes, and the class before the first is not known.
+    """
+    said, (last, _) = answer.prediction, naive
+    right = Answer(None if said is None else float(said == y), None, None)
+    return 1.0, right, (nan if last != last else float(last == y), nan)
+
+
 def collect(refused: Refused, index: int, problem: Problem) -> None:
     """Collects the problem of a row, or raises it if problems are not collected."""
     if refused is None:
@@ -534,7 +592,7 @@ def _memory(learner: Learner | Forecaster) -> float | None:
 
 def _weights(learner: Learner | Forecaster) -> dict[str, float] | None:
     """The largest weights, by the names of their features."""
-    if isinstance(learner, Forecaster) or learner._core is None or not learner._traits.by_feature:
+    if isinstance(learner, (Forecaster, Classifier)) or learner._core is None or not learner._traits.by_feature:
         return None
     weights = np.asarray(learner.coef_, dtype=np.float64)
     names = [str(number) for number in range(len(weights))] if learner._names is None else [str(n) for n in learner._names]

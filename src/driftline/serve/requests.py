@@ -21,6 +21,7 @@ _ON_ERROR: Schema = {
     "description": "Whether one refused row refuses the batch, or the answer reports on each row.",
 }  # fmt: skip
 _TABLE = 8  # the fewest rows of a batch that are read as a table
+Label = float | str | bool  # a number, except for a classifier
 _NO_CONTROLS = "^[^\\x00-\\x1f\\x7f\\ud800-\\udfff]+$"
 
 
@@ -31,7 +32,7 @@ class Row:
     id: str | None
     key: str
     x: Json | None
-    y: float | None
+    y: Label | None
 
     def digest(self) -> bytes:
         """A digest of the features, to recognise a repeated row; the order of names does not matter."""
@@ -132,7 +133,8 @@ class Requests:
         x = {"anyOf": [mapping, array], "description": "The features, by name or in order."}
         id = {**text, "description": "Any text; send the label with the same id."}
         key = {**text, "description": "The key of the learner, for a keyed model."}
-        y = {**number, "description": "The label."}
+        y = {"anyOf": [number, text, {"type": "boolean"}],
+             "description": "The label: a number. For a classifier, a number, a text or a boolean."}  # fmt: skip
         self.question = _closed({"id": id, "key": key, "x": x}, "x")
         self.label = _closed({"id": id, "key": key, "x": x, "y": y}, "y")
         self.label["description"] = "A label with an id, with features, or with both."
@@ -271,7 +273,7 @@ def _check_row(check: Check, part: Any, index: int) -> None:
 def row_of(part: dict[str, Any]) -> Row:
     """A row from a checked object."""
     y = part.get("y")
-    return Row(part.get("id"), part.get("key", ""), part.get("x"), None if y is None else float(y))
+    return Row(part.get("id"), part.get("key", ""), part.get("x"), float(y) if type(y) is int else y)
 
 
 def rows_of(data: bytes) -> Sequence[Row]:

@@ -15,6 +15,7 @@ from typing import Any
 import driftline
 from driftline.serve.models import EarlyLabel, Told
 from driftline.serve.problems import StoreError
+from driftline.serve.requests import Label
 from driftline.serve.unit import Answer
 
 FORMAT = 2
@@ -33,6 +34,9 @@ CREATE TABLE IF NOT EXISTS snapshots (
 CREATE TABLE IF NOT EXISTS aliases (alias TEXT PRIMARY KEY, model TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS early (
   model INTEGER NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, y REAL NOT NULL, at REAL NOT NULL, PRIMARY KEY (model, id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS classes (
+  model INTEGER NOT NULL, number INTEGER NOT NULL, label TEXT NOT NULL, PRIMARY KEY (model, number)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS recent (model INTEGER PRIMARY KEY, place INTEGER NOT NULL, data TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS told (
@@ -83,12 +87,13 @@ class Group:
     created: list[tuple[int, str, dict[str, Any], float]] = field(default_factory=list)
     deleted: list[int] = field(default_factory=list)
     aliases: dict[str, str | None] = field(default_factory=dict)  # the names of their models; None for those removed
+    classes: list[tuple[int, int, Label]] = field(default_factory=list)  # the model, the number and the label
     early: dict[tuple[int, str], EarlyLabel | None] = field(default_factory=dict)  # by model and id; None once its row came
     snapshots: list[Snapshot] = field(default_factory=list)  # of created models that have learned elsewhere
     recent: list[tuple[int, int, dict[str, Any]]] = field(default_factory=list)  # as :meth:`Store.recent`, for the same
 
     def __bool__(self) -> bool:
-        return bool(self.entries or self.created or self.deleted or self.aliases or self.early)
+        return bool(self.entries or self.created or self.deleted or self.aliases or self.early or self.classes)
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,13 @@ class Store(ABC):
         for model, id, key, y in self._stream("SELECT model, id, key, y FROM early ORDER BY at"):
             yield model, id, EarlyLabel(key, y)
 
+    def classes(self) -> dict[int, list[Label]]:
+        """The classes of models, in the order of their numbers."""
+        found: dict[int, list[Label]] = {}
+        for model, label in self._read("SELECT model, label FROM classes ORDER BY model, number"):
+            found.setdefault(model, []).append(json.loads(label))
+        return found
+
     def recent(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
         """The slots of the recent scores of models: the model, the last entry that they include, and their state."""
         for model, place, data in self._stream("SELECT model, place, data FROM recent"):
@@ -271,6 +283,11 @@ class Store(ABC):
                 cursor.execute("DELETE FROM snapshots WHERE model = ?", (number,))
                 cursor.execute("DELETE FROM recent WHERE model = ?", (number,))
                 cursor.execute("DELETE FROM early WHERE model = ?", (number,))
+                cursor.execute("DELETE FROM classes WHERE model = ?", (number,))
+            cursor.executemany(
+                "INSERT INTO classes VALUES (?, ?, ?)",
+                [(model, number, json.dumps(label)) for model, number, label in group.classes if model not in group.deleted],
+            )
             for alias, of in group.aliases.items():
                 cursor.execute("DELETE FROM aliases WHERE alias = ?", (alias,))
                 if of is not None:

@@ -19,8 +19,10 @@ from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.delayed import Forecaster
 from driftline.delayed.forecast import Forecast
+from driftline.ensembles.classifier import Classifier
 from driftline.errors import ModelFileError
 from driftline.evaluate.baselines import LastAndMean
+from driftline.serve.classes import Classes
 from driftline.serve.raw import Json, as_raw
 from driftline.storage import codec, model_file
 from driftline.storage.codec import Stateful
@@ -39,7 +41,8 @@ class Answer(NamedTuple):
     Attributes:
         prediction: None if values are missing.
         lower, upper: the ends of the interval, None until they are earned.
-        quantiles: each None until it is earned; None if the model was created without quantiles.
+        quantiles: each None until it is earned; None if the model was created without quantiles. Of a classifier, whose
+            ``prediction`` is the number of a class, the probabilities of the classes by number.
     """
 
     prediction: float | None
@@ -57,6 +60,11 @@ class Answer(NamedTuple):
     def plain(self) -> list[Any]:
         """A list for JSON; :meth:`of_plain` reads it back."""
         return [*self[:3]] if self.quantiles is None else [*self[:3], [*self.quantiles]]
+
+    def document(self) -> dict[str, Any]:
+        """The answer as JSON."""
+        said = {"prediction": self.prediction, "lower": self.lower, "upper": self.upper}
+        return said if self.quantiles is None else {**said, "quantiles": self.quantiles}
 
     @classmethod
     def of_plain(cls, values: Sequence[Any]) -> Answer:
@@ -109,6 +117,7 @@ class Unit(Stateful):
     Attributes:
         place: the last entry of the log that changed it.
         number: its group in the scores of the model.
+        classes: those of the model, if it classifies.
         rows, unscored: the labels that it learned, and those of them that could not be scored.
         past: the labels so far, as baselines.
         last_alarm: the number of the label at which the alarm went off, from 1.
@@ -116,8 +125,8 @@ class Unit(Stateful):
     """
 
     __slots__ = (
-        "_shown", "alarm", "alarms", "before", "dropped", "key", "last_alarm", "last_alarm_at", "learner", "number", "past",
-        "place", "rows", "spread", "unscored", "waiting",
+        "_shown", "alarm", "alarms", "before", "classes", "dropped", "key", "last_alarm", "last_alarm_at", "learner",
+        "number", "past", "place", "rows", "spread", "unscored", "waiting",
     )  # fmt: skip
 
     def __init__(self, key: str, learner: Learner | Forecaster, spread: Spread) -> None:
@@ -128,6 +137,7 @@ class Unit(Stateful):
         self.last_alarm_at: float | None = None
         self.dropped = self.place = self.number = self.alarms = self.rows = self.unscored = 0
         self.before: dict[str, Any] | None = None
+        self.classes: Classes | None = None
         self._shown: Learner | Forecaster | None = None
 
     @contextmanager
@@ -176,31 +186,48 @@ class Unit(Stateful):
         learner = self.learner if self.before is None else self.shown
         if isinstance(learner, Forecaster):
             return x, self.forecast([x])[0]
-        ticket = learner.ask(as_raw(x, learner))
-        return ticket, self._answer(ticket)
+        raw = as_raw(x, learner)
+        ticket = learner.ask(raw)
+        return ticket, self._answer(ticket, learner, raw)
 
-    def learn(self, x: Json, y: float) -> Answer:
+    def learn(self, x: Json, y: Any) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
             prediction, lower, upper, *quantiles = self.learner._learn_row(self.raw(x), y, self.spread)
             return Answer.of(prediction, lower, upper, quantiles or None)
-        ticket = self.learner.ask(as_raw(x, self.learner), 0)
+        raw = as_raw(x, self.learner)
+        ticket = self.learner.ask(raw, 0)
+        answer = self._answer(ticket, self.learner, raw)
         self.learner.tell(ticket, y)
-        return self._answer(ticket)
+        return answer
 
-    def _answer(self, ticket: Ticket) -> Answer:
+    def _answer(self, ticket: Ticket, learner: Learner, raw: Any) -> Answer:
+        if self.classes is not None:
+            assert isinstance(learner, Classifier)
+            chances = learner.predict_proba_one(raw)
+            said = None if ticket.prediction is None else self.classes.number(ticket.prediction)
+            known = 1 + max((int(self.classes.number(label)) for label in chances), default=-1)  # as in a replay
+            return Answer(said, None, None, tuple(chances.get(label, 0.0) for label in self.classes.labels[:known]))
         lower, upper, *quantiles = self.spread.of_ticket(ticket)
         return Answer.of(ticket.prediction, lower, upper, quantiles or None)
+
+    def get_ready(self, step: int) -> None:
+        """Prepares one of the steps of :meth:`forecast`."""
+        learner = self.shown
+        assert isinstance(learner, Forecaster)
+        if learner.n_seen_:
+            learner._get_ready(step, "forecast")
 
     def forecast(self, rows: list[Json]) -> list[Answer]:
         """The answers for the next rows of a forecaster."""
         learner = self.shown
         assert isinstance(learner, Forecaster)
         if not learner.n_seen_:
-            return [self._answer(learner.learner.ask(self.raw(x))) for x in rows]
+            base = learner.learner
+            return [self._answer(base.ask(raw), base, raw) for raw in map(self.raw, rows)]
         return answers_of(learner._forecast([self.raw(x) for x in rows], self.spread, "forecast"))
 
-    def tell(self, ticket: Any, y: float) -> None:
+    def tell(self, ticket: Any, y: Any) -> None:
         """Learns a label. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
             self.learner.learn_one(self.raw(ticket), y)
