@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import narwhals
 import numpy as np
 import pandas as pd
 import pytest
@@ -338,3 +339,37 @@ def test_a_forecaster_fills_gaps_of_numbers_alike_however_the_rows_come(missing,
         for first, second in product([rows, rows.tolist()], repeat=2):
             unnamed = learned([(first, 0, 20), (second, 20, 40)], [1.0, 2.0], known and [0])
             np.testing.assert_allclose(unnamed, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_forecast_is_a_frame_of_any_library(library):
+    X, y = stream(200)
+    f = dl.Forecaster(dl.RLS(), 3)
+    f.run(X, y)
+    forecast = f.forecast(X[:3], level=0.8, quantiles=[0.25, 0.5])
+    frame = narwhals.from_native(forecast.to_frame(library), eager_only=True)
+    assert frame.columns == ["step", "prediction", "lower", "upper", "quantile_0.25", "quantile_0.5"]
+    columns = [np.arange(1, 4), forecast.predictions, forecast.lower, forecast.upper, *forecast.quantiles.T]
+    np.testing.assert_array_equal(frame.to_numpy(), np.column_stack(columns))
+
+
+def test_a_frame_of_a_forecast_keeps_the_index_of_the_rows_to_forecast():
+    X, y = stream(200)
+    f = dl.Forecaster(dl.RLS(), 3)
+    f.run(X, y)
+    rows = pd.DataFrame(X[:2], index=["mon", "tue"])
+    frame = f.forecast(X[:2]).to_frame(rows)
+    assert frame.index.tolist() == ["mon", "tue"]
+    assert frame.columns.tolist() == ["step", "prediction", "lower", "upper"]
+    with pytest.raises(ValueError, match=r"^Forecast\.to_frame: like has 2 rows instead of 3$"):
+        f.forecast(X[:3]).to_frame(rows)
+
+
+@pytest.mark.parametrize("library", [None, "pandas", "polars", "pyarrow"])
+def test_a_frame_of_a_forecast_has_its_times_in_any_library(library):
+    times = pd.Series(pd.date_range("2024-01-01", periods=120, freq="h", tz="Europe/Berlin"))
+    forecast = dl.Forecaster(dl.RLS(), 3, smoothing=True).fit(np.sin(np.arange(120.0)), times=times).forecast()
+    frame = narwhals.from_native(forecast.to_frame(library), eager_only=True)
+    assert frame.columns == ["step", "time", "prediction", "lower", "upper"]
+    found = [moment.isoformat() for moment in frame["time"].to_list()]
+    assert found == [f"2024-01-06T0{hour}:00:00+01:00" for hour in range(3)]

@@ -59,7 +59,7 @@ def test_the_index_of_a_pandas_frame_is_kept():
     table = MAKE["pandas"](X)
     run = dl.RLS().run(table, y)
     assert run.to_frame(table).index.equals(table.index)
-    with pytest.raises(ValueError, match=r"^Run\.to_frame: like has 49 rows, the run has 50$"):
+    with pytest.raises(ValueError, match=r"^Run\.to_frame: like has 49 rows instead of 50$"):
         run.to_frame(table[1:])
 
 

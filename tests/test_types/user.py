@@ -93,7 +93,7 @@ def around(X: NDArray[np.float64], y: NDArray[np.float64]) -> None:
 
     forecaster = dl.Forecaster(dl.RLS(), steps=3)
     forecaster.run(X, y)
-    forecaster.forecast(X[:3])
+    forecaster.forecast(X[:3]).to_frame("pandas")
 
     fleet = dl.Fleet(dl.RLS())
     fleet.run(np.arange(len(y)) % 5, X, y)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from driftline import extensions
+from driftline.base.levels import quantile_names
 from driftline.base.rules import whole
 from driftline.base.run import Run
 from driftline.delayed.paths import Paths
 from driftline.tables.inputs import Array
+from driftline.tables.outputs import as_frame, library_of_series
 
 _COUNT = whole(1, 10_000_000)
 
@@ -73,6 +75,28 @@ class Forecast:
         """
         (fan,) = extensions.load("fan")
         return fan.plot_fan(self, labels=self.labels if labels is None else labels, actual=actual, ax=ax, path=path)
+
+    def to_frame(self, like: Any = None) -> Any:
+        """The rows as a pandas, polars or Arrow frame, the next one first.
+
+        The columns are step, which counts from 1, time if it is known, prediction, lower, upper, and quantile_0.05 and so on
+        if quantiles were requested.
+
+        Args:
+            like: "pandas", "polars" or "pyarrow", or a frame of one of them, such as that of the rows to forecast; the index
+                of a pandas frame is kept. By default that of the times, or else the first that is imported.
+
+        >>> import driftline as dl
+        >>> y = 10 + 3 * np.sin(np.arange(240) * np.pi / 12)
+        >>> forecast = dl.Forecaster(dl.Auto(), steps=2).fit(y).forecast(quantiles=[0.1, 0.9])
+        >>> forecast.to_frame("pandas").columns.tolist()
+        ['step', 'prediction', 'lower', 'upper', 'quantile_0.1', 'quantile_0.9']
+        """
+        columns = {"step": np.arange(1, 1 + len(self))} | ({} if self.times is None else {"time": self.times})
+        columns |= {"prediction": self.predictions, "lower": self.lower, "upper": self.upper}
+        if self.quantiles is not None and self.quantile_levels is not None:
+            columns |= dict(zip(quantile_names(self.quantile_levels), self.quantiles.T, strict=True))
+        return as_frame(columns, like, library_of_series(self.times), "Forecast.to_frame")
 
     def __len__(self) -> int:
         return len(self.predictions)

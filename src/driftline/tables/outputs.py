@@ -7,14 +7,22 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
-from driftline.tables.inputs import LIBRARIES, Array, library_of
+from driftline.tables.inputs import LIBRARIES, library_of
 
 
-def as_frame(columns: Mapping[str, Array], like: Any, held: str | None, where: str) -> Any:
+def library_of_series(values: Any) -> str | None:
+    """The library of a series of pandas, polars or Arrow; None for anything else."""
+    import narwhals
+
+    series = narwhals.from_native(values, series_only=True, pass_through=True)
+    return library_of(series) if isinstance(series, narwhals.Series) else None
+
+
+def as_frame(columns: Mapping[str, Any], like: Any, held: str | None, where: str) -> Any:
     """A frame with these columns.
 
     Args:
-        columns: columns by name, all of the same length.
+        columns: columns by name, all of the same length: arrays, or series of any of these libraries.
         like: a library's name, or a frame of it; the index of a pandas frame is kept. None to choose.
         held: the library to use if ``like`` is None; None for the first that is imported, or installed.
         where: the caller's name, for messages.
@@ -22,11 +30,15 @@ def as_frame(columns: Mapping[str, Array], like: Any, held: str | None, where: s
     import narwhals
 
     library: Any = _library(like, where) if like is not None else held or _available(where)
-    frame = narwhals.from_dict(dict(columns), backend=library).to_native()
+    fits = {
+        name: part if library_of_series(part) in (None, library) else narwhals.from_native(part, series_only=True).to_list()
+        for name, part in columns.items()
+    }
+    frame = narwhals.from_dict(fits, backend=library).to_native()
     index = getattr(like, "index", None)
     if library == "pandas" and index is not None and not isinstance(like, str):
         if len(index) != len(frame):
-            raise ValueError(f"{where}: like has {len(index)} rows, the run has {len(frame)}")
+            raise ValueError(f"{where}: like has {len(index)} rows instead of {len(frame)}")
         frame.index = index
     return frame
 
