@@ -35,7 +35,7 @@ class Digests:
         self.sums = np.zeros(0, dtype=np.uint32)
 
     def add(self, items: Array) -> None:
-        """Adds items, each a whole number of 64 bits."""
+        """Adds items, each a hash of 64 bits: sums of small numbers would not tell them apart."""
         if not len(items):
             return
         places = np.arange(self.count, self.count + len(items))
