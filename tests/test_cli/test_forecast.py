@@ -94,6 +94,11 @@ def test_the_summary_has_a_line_for_each_of_some_steps(capsys, tmp_path):
     assert lines[6] == "--json has every step"
 
 
+def saved(frame, path):
+    frame.to_csv(path, index=False)
+    return path
+
+
 def trained(capsys, tmp_path, frame, *more):
     past, state = tmp_path / "past.csv", tmp_path / "m.drift"
     frame.to_csv(past, index=False)
@@ -154,13 +159,75 @@ def test_a_series_without_features_needs_no_file_of_the_next_rows(capsys, tmp_pa
     assert "needs a file with the next rows. They are: hour, wind\n" in err
 
 
-@pytest.mark.parametrize("dates", [False, True])
-def test_a_time_that_is_a_feature_needs_a_file_of_the_next_rows(capsys, tmp_path, dates):
-    """A date is known ahead without being named; a number that only orders the rows is not needed."""
-    frame = series().assign(when=timed(np.arange(400), dates))
-    code, out, err = call(capsys, "forecast", trained(capsys, tmp_path, frame, "--known", "", "--time", "when"))
-    assert (code, len(out.splitlines())) == ((1, 0) if dates else (0, 1 + STEPS))
-    assert ("so it needs a file with the next rows. They are: when\n" in err) == dates
+def test_a_number_that_orders_the_rows_is_not_needed_ahead(capsys, tmp_path):
+    frame = series().assign(when=timed(np.arange(400), False))
+    code, out, _ = call(capsys, "forecast", trained(capsys, tmp_path, frame, "--known", "", "--time", "when"))
+    assert (code, len(out.splitlines())) == (0, 1 + STEPS)
+
+
+FREQUENCIES = [("D", None), ("h", None), ("ME", None), ("QS", None), ("B", None), ("h", "UTC")]
+
+
+@pytest.mark.parametrize(("frequency", "zone"), FREQUENCIES)
+@pytest.mark.parametrize("more", [(), ("--holidays", "DE,2024-02-12", "--zone", "Europe/Berlin")])
+def test_evenly_spaced_times_go_on_by_themselves(capsys, tmp_path, frequency, zone, more):
+    """The forecast without a file of the next rows is that with one."""
+    times = pd.date_range("2023-12-20", periods=80 + STEPS, freq=frequency, tz=zone)
+    frame = pd.DataFrame({"when": times, "load": np.sin(np.arange(len(times)))})
+    state = trained(capsys, tmp_path, frame[:80], "--known", "", "--time", "when", *more)
+    future = saved(frame[80:].drop(columns="load"), tmp_path / "future.csv")
+    one, other = tmp_path / "alone.parquet", tmp_path / "with.parquet"
+    assert (
+        call(capsys, "forecast", state, "--out", one)[0] == call(capsys, "forecast", state, future, "--out", other)[0] == 0
+    )
+    alone, given = pd.read_parquet(one), pd.read_parquet(other)
+    assert alone["time"].tolist() == given["time"].tolist() == times[80:].tolist()
+    np.testing.assert_array_equal(alone["prediction"], given["prediction"])
+    names = dl.load(state).learners_[0].feature_names_in_
+    assert ("when: holiday" in names and "when: clock change" in names) == bool(more)
+
+
+def test_uneven_times_need_a_file_of_the_next_rows(capsys, tmp_path):
+    times = pd.date_range("2024-01-01", periods=80, freq="D").delete(75)
+    frame = pd.DataFrame({"when": times, "load": np.sin(np.arange(79))})
+    code, out, err = call(capsys, "forecast", trained(capsys, tmp_path, frame, "--time", "when"))
+    assert (code, out) == (1, "")
+    assert "so it needs a file with the next rows. They are: when\n" in err
+
+
+def test_smoothing_and_seasons_are_those_of_the_forecaster(capsys, tmp_path):
+    y = np.tile([1.0, 5.0, 2.0, 8.0, 3.0, 9.0], 30) + 0.1 * np.random.default_rng(0).normal(size=180)
+    path, state = saved(pd.DataFrame({"load": y}), tmp_path / "y.csv"), tmp_path / "s.drift"
+    for options, smoothing, seasons in (
+        (["--seasons", "6,30"], None, [6, 30]),
+        (["--no-smoothing"], False, None),
+        (["--smoothing", "-m", "rls"], True, None),
+    ):
+        code, *_ = call(capsys, "run", path, "-t", "load", "--steps", "3", "--state", state, *options)
+        model = dl.load(state)
+        learner = dl.RLS(missing="mean") if "rls" in options else dl.Auto(missing="mean")
+        same = dl.Forecaster(learner, 3, smoothing=smoothing, seasons=seasons).fit(y)
+        assert (code, model.smoothing, model.seasons_) == (0, same.smoothing, same.seasons_)
+        np.testing.assert_allclose(model.forecast().predictions, same.forecast().predictions, rtol=1e-9)
+        state.unlink()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--seasons", "7"], "--seasons needs --steps"),
+        (["--no-smoothing"], "--smoothing needs --steps"),
+        (["--steps", "3", "--seasons", "1"], "--seasons must be one or two numbers of rows, got 1"),
+        (["--steps", "3", "--seasons", "7,8,9"], "--seasons must be one or two numbers of rows"),
+        (["--holidays", "XX"], "'XX' is neither a day nor a country"),
+        (["--zone", "Mars"], "zone must be None or the name of a time zone"),
+    ],
+)
+def test_wrong_options_of_forecasts_are_named(capsys, tmp_path, options, words):
+    path = saved(series(30), tmp_path / "y.csv")
+    code, _, err = call(capsys, "run", path, "-t", "load", *options)
+    assert code == 2
+    assert words in err
 
 
 def test_rows_are_forecast_before_the_first_label_is_known(capsys, tmp_path):

@@ -64,11 +64,15 @@ def run(
     low: options.Low = None,
     high: options.High = None,
     transform: options.Transform = None,
+    holidays: options.Holidays = None,
+    zone: options.Zone = None,
     delay: options.Delay = 0,
     level: options.Level = None,
     quantiles: options.Quantiles = None,
     steps: options.Steps = None,
     known: options.Known = None,
+    smoothing: options.Smoothing = None,
+    seasons: options.Seasons = None,
     labels: options.Labels = None,
     pooled: options.Pooled = False,
     out: options.Out = None,
@@ -105,7 +109,7 @@ def run(
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
       driftline run sales.csv -t sales --key store --pooled --level 0.9 --state stores.drift
       driftline run visits.csv -t visits --low 0 --level 0.9
-      driftline run past.csv -t load --steps 48 --known holiday --time when --state model.drift
+      driftline run past.csv -t load --steps 48 --known price --time when --holidays DE --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
     from driftline.base.levels import as_spread
@@ -125,17 +129,17 @@ def run(
     flags |= {"--quantiles": quantiles, "--pooled": pooled}
     fields = combinations.checked(arguments.reading_of(reading), flags)
     ahead = combinations.known_ahead(known, steps, fields)
+    lengths = combinations.seasons_in(seasons, smoothing, steps)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     wanted = combinations.quantiles_in(quantiles)
     kept: dict[str, Any] = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
     kept |= {"low": low, "high": high, "transform": transform}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
-    if wanted is not None:  # else as in the states of runs before there were any
-        kept["quantiles"] = list(wanted)
-    if pooled:
-        kept["pooled"] = True
+    added: dict[str, Any] = {"quantiles": None if wanted is None else list(wanted), "pooled": pooled or None}
+    added |= {"smoothing": smoothing, "seasons": lengths, "holidays": holidays, "zone": zone}
+    kept |= {name: value for name, value in added.items() if value is not None}  # as in the states of earlier versions
     learner = arguments.make_model(model, settings or [], arguments.words_in(fields.missing))
-    learner = arguments.on_scale(learner, low, high, transform)
+    learner = arguments.on_scale(arguments.on_calendar(learner, holidays, zone), low, high, transform)
     request = running.Request(
         source=source,
         options=fields,
@@ -145,6 +149,8 @@ def run(
         spread=as_spread("run", level, wanted),
         steps=steps,
         known=ahead,
+        smoothing=smoothing,
+        seasons=lengths,
         labels=labels,
         pooled=pooled,
         out=out,
@@ -321,6 +327,8 @@ def compare(
     low: options.Low = None,
     high: options.High = None,
     transform: options.Transform = None,
+    holidays: options.Holidays = None,
+    zone: options.Zone = None,
     delay: options.Delay = 0,
     json: options.Json = False,
 ) -> None:
@@ -342,7 +350,9 @@ def compare(
     words = arguments.words_in(fields.missing)
     made = arguments.make_models(models or [DEFAULT_FIELD], settings or [], words)
     learners = {
-        name: arguments.for_task(arguments.on_scale(learner, low, high, transform), fields.task)
+        name: arguments.for_task(
+            arguments.on_scale(arguments.on_calendar(learner, holidays, zone), low, high, transform), fields.task
+        )
         for name, learner in made.items()
     }
     with errors.reported("compare"):

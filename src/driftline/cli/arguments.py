@@ -14,6 +14,7 @@ from driftline.base import registry
 from driftline.base.learner import Learner
 from driftline.ensembles import Classifier, Transformed
 from driftline.errors import closest
+from driftline.features import Calendar
 from driftline.files import Options
 from driftline.files.options import REGRESS
 from driftline.tables.missing import MEAN, Missing
@@ -87,6 +88,16 @@ def make_models(names: Iterable[str], settings: Iterable[str], missing: Missing)
             raise typer.BadParameter(f"--set takes model.name=value, with one of {', '.join(given)}, got {setting!r}")
         given[name].append(rest)
     return {name: make_model(name, values, missing) for name, values in given.items()}
+
+
+def on_calendar(learner: Learner, holidays: Iterable[str] | None, zone: str | None) -> Learner:
+    """The learner behind a calendar, if one is wanted."""
+    if holidays is None and zone is None:
+        return learner
+    try:
+        return Calendar(holidays=list(names_in(holidays or ())) or None, zone=zone) | learner
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
 
 def on_scale(learner: Learner, low: float | None, high: float | None, transform: str | None) -> Learner:

@@ -10,6 +10,7 @@ import typer
 from driftline.base.levels import as_levels
 from driftline.base.rules import PROBABILITY
 from driftline.cli.arguments import names_in
+from driftline.delayed.series import as_seasons
 from driftline.files import Options
 from driftline.files.options import CLASSIFY
 from driftline.tables.missing import SKIP
@@ -66,6 +67,19 @@ def _refuse(flags: Mapping[str, object], option: str, *others: str) -> None:
     for other in others:
         if flags[other]:
             raise typer.BadParameter(f"{other} cannot be combined with {option}")
+
+
+def seasons_in(seasons: list[str] | None, smoothing: bool | None, steps: int | None) -> list[int] | None:
+    """The lengths of seasons; None to find them."""
+    if steps is None and (seasons is not None or smoothing is not None):
+        option = "--smoothing" if seasons is None else "--seasons"
+        raise typer.BadParameter(f"{option} needs --steps: it says how the next rows are forecast")
+    if seasons is None:
+        return None
+    try:
+        return as_seasons([int(season) for season in names_in(seasons)])
+    except ValueError:
+        raise typer.BadParameter(f"--seasons must be one or two numbers of rows, got {','.join(seasons)}") from None
 
 
 def known_ahead(known: list[str] | None, steps: int | None, options: Options) -> tuple[str, ...] | None:

@@ -17,12 +17,13 @@ from driftline.cli.next_rows import check_kind, refuse_learned, unlike_spacing
 from driftline.cli.outputs import new_output
 from driftline.cli.tasks import Columns, spread_columns
 from driftline.delayed import Forecaster
+from driftline.delayed.timeline import Timeline, Times
 from driftline.errors import ModelFileError
 from driftline.files import Block, DataError, Options, Rows
 from driftline.files.errors import no_column
 from driftline.files.opening import JSON_LINES
 from driftline.storage import model_file
-from driftline.tables import missing
+from driftline.tables import kinds, missing
 from driftline.tables.categories import Categories
 from driftline.tables.columns import Column
 from driftline.tables.missing import FILLS
@@ -30,6 +31,11 @@ from driftline.tables.numbers import Numbers
 
 WHERE = "forecast"
 THE_NEXT_ROWS = "forecast takes the rows after the last one learned"
+_ZONES = {
+    kinds.DATE: None,
+    kinds.TIMESTAMP: None,
+    f"{kinds.TIMESTAMP} UTC": "UTC",
+}  # of times that tell how far rows are apart
 
 
 @dataclass(frozen=True)
@@ -113,16 +119,38 @@ def forecast(
 
 def _without_rows(trained: TrainedForecaster, out: str, spread: Spread, plot: Path | None) -> int:
     model = trained.model
+    timeline = _timeline(trained)
+    X: Any = model.steps
+    columns: Columns = {"row": trained.rows + np.arange(model.steps), "step": np.arange(model.steps) + 1}
+    if timeline is not None:
+        columns["time"] = timeline.local(1, model.steps).astype("datetime64[us]")
     if known := _known_features(trained):
-        words = (
-            f"the forecaster uses columns known ahead, so it needs a file with the next rows. They are: {', '.join(known)}"
-        )
-        raise DataError(words, source="SOURCE")
-    steps = np.arange(model.steps)
-    columns = {"row": trained.rows + steps, "step": steps + 1} | _forecast(trained, model.steps, spread, "SOURCE", plot)
+        if timeline is None or known != [trained.options.time]:
+            words = (
+                "the forecaster uses columns known ahead, so it needs a file with the next rows. They are: "
+                f"{', '.join(known)}"
+            )
+            raise DataError(words, source="SOURCE")
+        X = [{trained.options.time: moment} for moment in timeline.moments(1, model.steps)]
+    columns |= _forecast(trained, X, spread, "SOURCE", plot)
+    zone = None if timeline is None or trained.read is None else _ZONES[trained.read["types"][trained.options.time]]
     with new_output(out, ".csv") as output:
-        output.write(columns, None)
+        output.write(columns, zone)
     return model.steps
+
+
+def _timeline(trained: TrainedForecaster) -> Timeline | None:
+    """The times of the rows, the last one learned being row 0; None if they are unknown, local to a zone, or uneven."""
+    known, name = trained.read, trained.options.time
+    if known is None or name is None or not known["times"]["recent"]:
+        return None
+    if known["types"].get(name) not in _ZONES:
+        return None
+    recent = np.round(np.array(known["times"]["recent"]) * 1e6).astype(np.int64)
+    try:
+        return replace(Timeline.of(Times(recent, recent, None, name, None), WHERE), row=1 - len(recent))
+    except ValueError:
+        return None
 
 
 def _known_features(trained: TrainedForecaster) -> list[str]:

@@ -83,6 +83,18 @@ Transform = Annotated[
         autocompletion=completion.transformations,
     ),
 ]
+Holidays = Annotated[
+    Names,
+    typer.Option(
+        metavar="CODES",
+        help="Turn times into weekdays, months, the holidays of countries such as DE or US-CA, and the days around them; "
+        "own days such as 2024-12-24 count too.",
+    ),
+]
+Zone = Annotated[
+    str | None,
+    typer.Option(metavar="ZONE", help="Like --holidays, with the daylight saving time of a zone such as Europe/Berlin."),
+]
 Delimiter = Annotated[str | None, typer.Option(metavar="CHAR", help="The separator between values; detected by default.")]
 Delay = Annotated[
     int,
@@ -112,6 +124,18 @@ Known = Annotated[
         "always known. For others, the value at the origin is used.",
         metavar="A,B",
     ),
+]
+Smoothing = Annotated[
+    bool | None,
+    typer.Option(
+        "--smoothing/--no-smoothing",
+        show_default=False,
+        help="With --steps: mix in forecasts from the labels alone, such as exponential smoothing; by default with auto.",
+    ),
+]
+Seasons = Annotated[
+    Names,
+    typer.Option(metavar="ROWS", help="With --steps: the lengths of one or two seasons, such as 24,168; found by default."),
 ]
 Labels = Annotated[
     str | None,

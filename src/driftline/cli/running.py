@@ -61,6 +61,8 @@ class Request:
     spread: Spread = NO_SPREAD
     steps: int | None = None  # how many rows ahead to forecast; None to predict each row
     known: tuple[str, ...] | None = None  # the columns known ahead; None for all
+    smoothing: bool | None = None  # mix in forecasts from the labels alone; None if the learner is auto
+    seasons: list[int] | None = None  # their lengths; None to find them
     labels: str | None = None  # a file of labels by id
     pooled: bool = False  # keys learn from each other
     out: str | None = None
@@ -162,7 +164,8 @@ class FileRun:
         self._check_known()
         time = [] if request.options.time is None else [request.options.time]
         known = None if request.known is None else list(dict.fromkeys([*request.known, *time]))
-        model = Forecaster(request.model, request.steps, known) if kept is None else kept.model
+        options: dict[str, Any] = {"smoothing": request.smoothing, "seasons": request.seasons}
+        model = Forecaster(request.model, request.steps, known, **options) if kept is None else kept.model
         return Forecasting(model, request.spread, log)
 
     def _make_keyed(self, kept: Checkpoint | None) -> Task:
