@@ -1,9 +1,12 @@
 """Files with very many columns: the work grows with the columns, not with their square."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
+import driftline as dl
+from driftline.cli import forecasting
 from driftline.files import Options, arrow_tables, lines, open_rows
 from driftline.files.block import BlockMaker
 from driftline.files.raw import Block
@@ -83,3 +86,42 @@ def test_long_lines_come_in_blocks_of_several(tmp_path, monkeypatch, name):
         assert sum(counts) == 640
         assert len(counts) <= 12 or columns == 10
         assert min(counts[:-1]) >= 60 or columns == 10
+
+
+def test_the_columns_of_the_next_rows_are_listed_as_often_however_many_are_known_ahead():
+    lists = []
+    for columns in (3, 300):
+        table = Table(wide(columns, 2))
+        names = tuple(table.column_names)
+        model = dl.Forecaster(dl.NLMS(), steps=2)
+        model.run(table.table, [1.0, 2.0])
+        trained = forecasting.TrainedForecaster(model, Options(features=names), None, names, 2)
+        forecasting._check_values(trained, None, Block(table=table, kinds=dict.fromkeys(names, "number")), names)
+        lists.append(table.lists)
+    assert lists[0] == lists[1]
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_name_known_ahead_is_not_compared_with_every_other(text):
+    compared = []
+    for columns in (50, 200):
+        names = [f"x{place}" for place in range(columns)]
+        row = {Name(name): 1.0 for name in names} | ({"text": "a"} if text else {})
+        model = dl.Forecaster(dl.NLMS(missing="mean"), steps=2, known=list(map(Name, names[: columns // 2])))
+        Name.compared = 0
+        for label in (1.0, 2.0, 3.0):
+            model.learn_one(row, label)
+        model.forecast([row, row])
+        compared.append(Name.compared)
+    assert compared[1] <= 5 * compared[0]
+
+
+def test_the_features_of_a_new_text_are_not_sought_among_all():
+    compared = []
+    for columns in (50, 200):
+        names = pd.Index([Name(f"x{place}") for place in range(columns)], dtype=object)
+        frame = pd.DataFrame([[text] * columns for text in "abc"], columns=names)
+        Name.compared = 0
+        dl.NLMS().run(frame, [1.0, 2.0, 3.0])
+        compared.append(Name.compared)
+    assert compared[1] <= 5 * compared[0]

@@ -158,7 +158,8 @@ def _known_features(trained: TrainedForecaster) -> list[str]:
     if trained.read is None:
         return list(trained.ahead or ())
     used = [str(name) for name, column in _columns(trained.model).items() if column.met]
-    return [name for name in used if trained.ahead is None or name in trained.ahead]
+    ahead = set(used if trained.ahead is None else trained.ahead)
+    return [name for name in used if name in ahead]
 
 
 def _next_blocks(trained: TrainedForecaster, rows: Rows) -> list[Block]:
@@ -184,8 +185,9 @@ def _check_columns(trained: TrainedForecaster, rows: Rows) -> None:
     if rows.reader.opened.format == JSON_LINES:
         return
     names = rows.columns()
+    there = set(names)
     for name in _needed(trained, rows):
-        if name not in names:
+        if name not in there:
             raise no_column(name, names, rows.name, "which is known ahead (run --known says which are)")
 
 
@@ -198,8 +200,9 @@ def _needed(trained: TrainedForecaster, rows: Rows) -> list[str]:
 def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Sequence[str]) -> None:
     """Columns known ahead must have a value in every row, unless the run, or Python, said how to fill it in."""
     words = trained.model.learner.missing if trained.read is None else trained.options.missing
+    columns, places = _columns(trained.model), {name: place for place, name in enumerate(raw.table.schema.names)}
     for name in needed:
-        column = _columns(trained.model).get(name)
+        column = columns.get(name)
         if isinstance(column, Numbers) and missing.word(words, name) in FILLS:
             continue
         if isinstance(column, Categories) and column.missed:
@@ -207,8 +210,8 @@ def _check_values(trained: TrainedForecaster, rows: Rows, raw: Block, needed: Se
         if (column is None or not column.met) and trained.read is not None and name != trained.options.time:
             continue  # it has had no value, so it makes no feature
         absent = [True]
-        if name in raw.table.schema.names:
-            absent = pc.is_null(raw.table.column(name), nan_is_null=True).to_pylist()
+        if name in places:
+            absent = pc.is_null(raw.table.column(places[name]), nan_is_null=True).to_pylist()
         if True in absent:
             place = raw.place(absent.index(True))
             raise DataError("the value is missing, but must be known ahead", source=rows.name, place=place, column=name)

@@ -101,7 +101,7 @@ def names_of(known: list[Name] | None, table: RowBlock, where: str) -> list[Name
         return list(table.values)
     if not table.open and set(known) != set(table.values):
         raise ValueError(other_names(where, known, list(table.values)))
-    return [*known, *(name for name in table.values if name not in set(known))]
+    return [*dict.fromkeys([*known, *table.values])]
 
 
 class Rows:
@@ -121,7 +121,8 @@ class Rows:
         self._past, self._limit, self._begins, self._rows = past, table.limit, table.begins, table.rows
         absent = Given(None, np.empty(table.rows))
         self._given = {name: table.values.get(name, absent) for name in names}
-        self._shifted = [] if known is None else [name for name in names if name not in known]
+        ahead = set(names if known is None else known)
+        self._shifted = [name for name in names if name not in ahead]
         self.leaves_out = bool(self._shifted)
         found = cells.joined(past, {name: self._given[name] for name in self._shifted})
         if found is None:
@@ -170,9 +171,11 @@ def next_rows(
 ) -> list[Row]:
     """The next rows: the values of the columns known ahead, and the last row's values for the others."""
     columns = {} if learner._columns is None else learner._columns.columns
-    wanted = [name for name in names if (known is None or name in known) and name in columns]
+    ahead = None if known is None else set(known)
+    wanted = [name for name in names if (ahead is None or name in ahead) and name in columns]
+    given = set(wanted)
     for name in names:
-        lacks = name not in wanted and last.get(name) is None and name in columns
+        lacks = name not in given and last.get(name) is None and name in columns
         if lacks and missing.word(learner.missing, name) not in FILLS:
             raise ValueError(
                 f"{where}: the last row has no value for the feature {name!r}, which is not known ahead; "

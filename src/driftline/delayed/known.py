@@ -34,10 +34,10 @@ class Known:
         """Finds the features among those of a row; raises ValueError if one is missing."""
         if self.given is None:
             return
-        places = []
+        places, by_name = [], {name: place for place, name in enumerate(names or ())}
         for feature in self.given:
-            if names is not None and feature in names:
-                places.append(names.index(feature))
+            if feature in by_name:
+                places.append(by_name[feature])
             elif type(feature) is int and 0 <= feature < width:
                 places.append(feature)
             else:
@@ -65,8 +65,9 @@ class Known:
 
     def refuse_missing(self, last: Array, names: list[Name] | None, where: str) -> None:
         """Raises ValueError if the last row lacks a feature that is not known ahead."""
+        ahead = None if self._places is None else set(self._places)
         for place in np.flatnonzero(np.isnan(last)).tolist():
-            if self._places is not None and place not in self._places:
+            if ahead is not None and place not in ahead:
                 feature = place if names is None else names[place]
                 raise ValueError(
                     f"{where}: the last row has no value for the feature {feature!r}, which is not known ahead; "
@@ -162,4 +163,4 @@ def _numbers_alone(X_next: Any, names: list[Name] | None, places: list[int]) -> 
     if columns is None or names is None:
         return X_next
     wanted = [names[place] for place in places]
-    return X_next[wanted] if all(name in list(columns) for name in wanted) else X_next
+    return X_next[wanted] if set(wanted) <= set(columns) else X_next

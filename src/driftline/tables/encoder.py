@@ -121,11 +121,13 @@ class Columns:
         The average of the known categories stands for a new one.
         """
         found = row[:width].copy()
+        places: dict[tuple[Any, str], int] = {}
         for (name, key), value in zip(self.features[width : len(row)], row[width:].tolist(), strict=True):
             column = self.columns[name]
             if value and isinstance(column, Categories):
+                places = places or {feature: place for place, feature in enumerate(self.features)}
                 for other, share in column.born[key].items():
-                    found[self.features.index((name, other))] += share * value
+                    found[places[name, other]] += share * value
         return found
 
     def row(self, given: Row, where: str, *, grow: bool) -> dict[Name, float]:
