@@ -118,6 +118,9 @@ class Drill:
             else:
                 consumer.kill()
                 consumer = Consumer(*self.options)
+        while not consumer.ended():
+            self.queue.count(self.out)  # reads what a mock cluster would drop later
+            time.sleep(0.2)
         self.counts = consumer.counts()
         return time.perf_counter() - begun
 

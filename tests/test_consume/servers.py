@@ -5,6 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from tests import patience, services
@@ -168,6 +169,9 @@ class Mosquitto:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
+_ROOM = 20_000  # entries that a partition of the mock cluster holds with room to spare
+
+
 class Kafka:
     """librdkafka's mock cluster, within this process. Its transactions cannot be aborted, and a partition holds 5 MB."""
 
@@ -186,7 +190,24 @@ class Kafka:
         return f"kafka://{self.address}#{name}"
 
     def put(self, name, entries):
-        """All into one partition, so that the entries have an order."""
+        """All into one partition, so that the entries have an order; a thread adds those that it has no room for yet."""
+        self._produce(name, entries[:_ROOM])
+        if len(entries) > _ROOM:
+            threading.Thread(target=self._put_rest, args=(name, entries), daemon=True).start()
+
+    def _put_rest(self, name, entries):
+        from confluent_kafka import Consumer, TopicPartition
+
+        group, sent = Consumer({"bootstrap.servers": self.address, "group.id": name}), _ROOM
+        while sent < len(entries):
+            (done,) = group.committed([TopicPartition(name, 0)], timeout=patience.SECONDS)
+            room = max(done.offset, 0) + _ROOM - sent
+            self._produce(name, entries[sent : sent + room])
+            sent += room
+            time.sleep(0.05)
+        group.close()
+
+    def _produce(self, name, entries):
         from confluent_kafka import Producer
 
         producer = Producer({"bootstrap.servers": self.address, "enable.idempotence": True})

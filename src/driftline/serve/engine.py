@@ -14,12 +14,10 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from driftline.base.learner import Learner
-from driftline.delayed import Forecaster
 from driftline.errors import ModelFileError
 from driftline.serve.call_queue import BusyError, CallQueue, QueuedCall, deliver, refuse
 from driftline.serve.classes import ClassAnswer, Classes
-from driftline.serve.learners import Config
+from driftline.serve.learners import Config, Served
 from driftline.serve.limits import Limits
 from driftline.serve.models import EarlyLabel, Model, Refused, Steps, Told, collect, finished
 from driftline.serve.problems import Problem, StoreError
@@ -280,7 +278,7 @@ class Engine:
         self._add(model)
         return True, model.status()
 
-    def put_file(self, name: str, config: Config, learners: dict[str, Learner | Forecaster]) -> tuple[bool, Config]:
+    def put_file(self, name: str, config: Config, learners: dict[str, Served]) -> tuple[bool, Config]:
         """Creates a model with trained learners by key. Returns whether it is new, and its status."""
         self._require_lead()
         known = self.models.get(name)

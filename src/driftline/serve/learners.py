@@ -15,20 +15,39 @@ from driftline.serve.problems import Problem
 from driftline.storage import model_file
 
 Config = dict[str, Any]
+Served = Learner | Forecaster | Fleet  # a fleet whose keys learn from each other
 _SERVED = ("Regressor", "Classifier")
 UNTRAINED = "untrained"  # the part of a configuration that holds the learner of a file, untrained
 
 
-def base_of(config: Config) -> Learner | Forecaster:
+def untrained(learner: Served) -> Served:
+    """A learner of the same parameters that has learned nothing."""
+    if isinstance(learner, Fleet):
+        return Fleet(learner.learner, named=True, pooled=learner._options.pooled)
+    return learner.clone()
+
+
+def base_of(config: Config) -> Served:
     """The untrained learner of a configuration; raises Problem 422 if there is no such learner."""
     if UNTRAINED in config:
-        base: Learner | Forecaster = model_file.from_bytes(base64.b64decode(config[UNTRAINED]))
+        base: Served = model_file.from_bytes(base64.b64decode(config[UNTRAINED]))
         return base
     base = learner_of(config)
     for name in ("steps", "quantiles"):
         if base._estimator_type == "classifier" and config.get(name) is not None:
             raise Problem(422, f"classes have no {name}", field=name)
+    if config.get("pooled"):
+        return _pooled(base, config)
     return base if config["steps"] is None else Forecaster(base, config["steps"])
+
+
+def _pooled(base: Learner, config: Config) -> Fleet:
+    if not config["keyed"] or config["steps"] is not None:
+        raise Problem(422, "pooled needs a keyed model without steps", field="pooled")
+    try:
+        return Fleet(base, named=True, pooled=True)
+    except ValueError as error:
+        raise Problem(422, str(error), field="pooled") from None
 
 
 def learner_of(spec: Config, field: str = "learner") -> Learner:
@@ -54,7 +73,7 @@ def _value_of(value: Any) -> Any:
     return value
 
 
-def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Learner | Forecaster]]:
+def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Served]]:
     """The configuration of the model in a file, and its learner by key; raises Problem 422 if it cannot be served."""
     try:
         model = model_file.from_bytes(data)
@@ -65,17 +84,19 @@ def of_file(data: bytes, config: Config) -> tuple[Config, dict[str, Learner | Fo
             raise Problem(422, f"{len(model)} rows of the file wait for their labels, which the service does not know")
         model = model.learner
     keyed = isinstance(model, Fleet)
-    if isinstance(model, Fleet) and (model.pooled or model.start is not None):
-        raise Problem(
-            422, "the service runs the models of a fleet apart: its keys may not learn from each other or have a start"
-        )
+    if isinstance(model, Fleet) and model.start is not None:
+        raise Problem(422, "the service cannot run a fleet whose keys have a start")
+    pooled = isinstance(model, Fleet) and model.pooled
+    if isinstance(model, Fleet) and pooled and not (model._options.named and all(type(key) is str for key in model.keys_)):
+        raise Problem(422, "the keys of a pooled fleet must be texts for the service: create it with named=True")
     base = model.learner if isinstance(model, (Fleet, Forecaster)) else model
     if not isinstance(base, Learner) or base._river_kind not in _SERVED:
         raise Problem(422, f"the file holds a {type(base).__name__}; the service runs learners, forecasters and fleets")
-    found = {str(key): model[key] for key in model.keys_} if keyed else {"": model}
-    untrained = (base if keyed else model).clone().to_bytes()
-    own = {"steps": model.steps if isinstance(model, Forecaster) else None, "keyed": keyed}
-    content = {"file": sha256(data).hexdigest(), UNTRAINED: base64.b64encode(untrained).decode()}
+    found = {str(key): model[key] for key in model.keys_} if keyed and not pooled else {"": model}
+    empty = untrained(base if keyed and not pooled else model).to_bytes()
+    own: Config = {"pooled": True} if pooled else {}
+    own |= {"steps": model.steps if isinstance(model, Forecaster) else None, "keyed": keyed}
+    content = {"file": sha256(data).hexdigest(), UNTRAINED: base64.b64encode(empty).decode()}
     return {**config, **_plain(base), **own, **content}, found
 
 

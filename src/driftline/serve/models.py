@@ -17,12 +17,12 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.levels import Spread, as_spread
 from driftline.base.run import Run
-from driftline.delayed import Forecaster
 from driftline.ensembles.classifier import Classifier
 from driftline.errors import RowRefusedError
+from driftline.fleet import Fleet, FleetTicket
 from driftline.serve.classes import ClassAnswer, Classes
 from driftline.serve.latest import KEPT, Chunk, Latest
-from driftline.serve.learners import UNTRAINED, base_of
+from driftline.serve.learners import UNTRAINED, Served, base_of, untrained
 from driftline.serve.limits import Limits
 from driftline.serve.problems import Problem
 from driftline.serve.raw import Json
@@ -89,7 +89,8 @@ class Model:
         if isinstance(self.base, Classifier):
             self._meet(self.base.classes or ())
         self.units: dict[str, Unit] = {}
-        if not config["keyed"]:
+        self.shared = not config["keyed"] or isinstance(self.base, Fleet)  # whether all rows are learned by one unit
+        if self.shared:
             self._join({"": self._new_unit("")})
         self.scores = Scores()
         self.ids: dict[str, str] = {}  # ids of waiting rows, the oldest first, and their keys
@@ -101,7 +102,7 @@ class Model:
         self.alarms: deque[tuple[int, dict[str, Any]]] = deque(maxlen=KEPT)
 
     def _new_unit(self, key: str) -> Unit:
-        unit = Unit(key, self.base.clone(), self.spread)
+        unit = Unit(key, untrained(self.base), self.spread)
         unit.classes = self.classes
         return unit
 
@@ -143,7 +144,7 @@ class Model:
 
     def order_ids(self) -> None:
         """Restores the order of the waiting rows from the units."""
-        rows = [(row.asked, id, unit.key) for unit in self.units.values() for id, row in unit.waiting.items()]
+        rows = [(row.asked, id, _key_of(row, unit)) for unit in self.units.values() for id, row in unit.waiting.items()]
         self.ids = {id: key for _, id, key in sorted(rows)}
 
     # What a call means: which of its rows have an effect.
@@ -243,7 +244,11 @@ class Model:
     def waiting(self, id: str) -> WaitingRow | None:
         """The row that waits under an id."""
         key = self.ids.get(id)
-        return None if key is None else self.units[key].waiting[id]
+        return None if key is None else self.units[self._home(key)].waiting[id]
+
+    def _home(self, key: str) -> str:
+        """The unit of a key."""
+        return "" if self.shared else key
 
     def _check_key(self, row: Row, index: int, *, needed: bool) -> None:
         if row.key and not self.config["keyed"]:
@@ -292,13 +297,13 @@ class Model:
         if overdue is None:
             overdue = list(islice(self.ids, max(len(self.ids) + len(found) - self.limits.waiting, 0)))
         for id in overdue:
-            if id in self.ids and self.units[self.ids[id]].place < entry:
-                left.append(self.units[self.ids.pop(id)])
+            if id in self.ids and self.units[self._home(self.ids[id])].place < entry:
+                left.append(self.units[self._home(self.ids.pop(id))])
                 del left[-1].waiting[id]
                 left[-1].dropped += 1
         for id, unit, waiting in found:
             unit.waiting[id] = waiting
-            self.ids[id] = unit.key
+            self.ids[id] = rows[waiting.asked[1]].key
         for unit in [*left, *(unit for _, unit, _ in found)]:
             self._touch(unit, entry)
         return [(waiting.asked[1], waiting.answer) for _, _, waiting in found], overdue
@@ -344,24 +349,24 @@ class Model:
                 continue
             # A keyed row that no longer waits was learned before the snapshot.
             if unit is not None and unit.place < number():
-                todo.append((index, row, unit))
+                todo.append((index, row, unit, key))
         outcomes: dict[str, list[ScoredLabel]] = {}
         told = []
         with ExitStack() as stack:
-            for index, row, unit in todo:
+            for index, row, unit, key in todo:
                 if len(todo) > 1:  # a single row is all or nothing by itself
                     if unit.before is None:
                         stack.enter_context(unit.undo())
                     yield
                 waiting = unit.waiting.get(row.id) if row.id is not None else None
                 try:
-                    outcome, digest = self._learned(unit, row, index, waiting)
+                    outcome, digest = self._learned(unit, row, index, waiting, key)
                 except Problem as problem:
                     collect(refused, index, problem)
                     continue
                 outcomes.setdefault(unit.key, []).append(outcome)
                 if row.id is not None:
-                    told.append(Told(row.id, unit.key, digest, outcome.y, outcome.answer))
+                    told.append(Told(row.id, key, digest, outcome.y, outcome.answer))
         self._join({key: unit for key, unit in made.items() if key in outcomes})
         self._settle(told, outcomes, number(), at)
         return told
@@ -401,7 +406,7 @@ class Model:
     def _settle(self, told: list[Told], outcomes: dict[str, list[ScoredLabel]], entry: int, at: float) -> None:
         """Records what was learned: ids that no longer wait, scores, alarms."""
         for row in told:
-            self.units[row.key].waiting.pop(row.id, None)
+            self.units[self._home(row.key)].waiting.pop(row.id, None)
             self.ids.pop(row.id, None)
         for key, of_unit in outcomes.items():
             unit, errors = self.units[key], list[float]()
@@ -424,17 +429,19 @@ class Model:
         self.latest.add(Chunk(self.learned, before, unit.key, scored, y))
         self.learned += len(errors)
 
-    def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None) -> tuple[ScoredLabel, bytes]:
+    def _learned(self, unit: Unit, row: Row, index: int, waiting: WaitingRow | None, key: str) -> tuple[ScoredLabel, bytes]:
         assert type(row.y) is float
         at_work.model = self.name
         label = row.y if self.classes is None else self.classes.labels[int(row.y)]
+        if isinstance(unit.learner, Fleet) and key not in unit.learner:
+            self._refuse_more_keys(len(unit.learner))
         try:
             if waiting is not None:
                 unit.tell(waiting.ticket, label)
                 return ScoredLabel(waiting.answer, waiting.naive, row.y), waiting.digest
             assert row.x is not None
             self._check_width(unit, row, index)
-            return ScoredLabel(unit.learn(row.x, label), None, row.y), row.digest() if row.id is not None else b""
+            return ScoredLabel(unit.learn(row.x, label, key), None, row.y), row.digest() if row.id is not None else b""
         except _REFUSALS as error:
             raise _refused(unit, row, index, error) from None
 
@@ -443,7 +450,7 @@ class Model:
         if row.id is not None:
             self._check_width(unit, row, index)
         try:
-            return unit.ask(row.x)
+            return unit.ask(row.x, row.key)
         except _REFUSALS as error:
             raise _refused(unit, row, index, error) from None
 
@@ -472,12 +479,16 @@ class Model:
 
     def _unit(self, key: str, made: dict[str, Unit]) -> Unit:
         """The unit of a key. A new one is added to ``made``, not to the model."""
+        key = self._home(key)
         unit = self.units.get(key) or made.get(key)
         if unit is None:
-            if len(self.units) + len(made) >= self.limits.keys:
-                raise Problem(422, f"the model {self.name} already has {self.limits.keys} keys, the maximum", field="key")
+            self._refuse_more_keys(len(self.units) + len(made))
             unit = made[key] = self._new_unit(key)
         return unit
+
+    def _refuse_more_keys(self, known: int) -> None:
+        if known >= self.limits.keys:
+            raise Problem(422, f"the model {self.name} already has {self.limits.keys} keys, the maximum", field="key")
 
     # Status.
 
@@ -501,7 +512,11 @@ class Model:
             found["classes"] = self.classes.labels
         if key is not None:
             return found
-        return found | {"early": len(self.early)} | ({"keys": len(self.units)} if self.config["keyed"] else {})
+        found["early"] = len(self.early)
+        if self.config["keyed"]:
+            fleet = units[0].shown if self.shared else self.units
+            found["keys"] = len(fleet) if isinstance(fleet, (Fleet, dict)) else 1
+        return found
 
     def counters(self) -> dict[str, Any]:
         """The numbers that Prometheus reads."""
@@ -523,13 +538,19 @@ class Model:
         return self.learned, {**self.status(key), "latest": self.latest.since(seen, key)}, alarms
 
     def _known(self, key: str) -> Unit:
+        if self.shared and key:
+            raise Problem(422, f"the keys of the model {self.name} have no figures of their own", field="key")
         if key not in self.units:
             raise Problem(404, f"the model {self.name} has no key {key!r}", field="key")
         return self.units[key]
 
     def export(self, key: str | None) -> bytes:
         """The model file of the learner."""
-        if self.config["keyed"] and key is None:
+        if isinstance(fleet := self.units[""].shown if self.shared else None, Fleet) and key is not None:
+            if key not in fleet:
+                raise Problem(404, f"the model {self.name} has no key {key!r}", field="key")
+            return fleet[key].to_bytes()
+        if not self.shared and key is None:
             raise Problem(422, f"the model {self.name} is keyed: say which key, as in export?key=…", field="key")
         return self._known(key or "").shown.to_bytes()
 
@@ -542,6 +563,10 @@ def finished(steps: Steps[T]) -> T:
         except StopIteration as end:
             found: T = end.value
             return found
+
+
+def _key_of(row: WaitingRow, unit: Unit) -> str:
+    return str(row.ticket.key) if isinstance(row.ticket, FleetTicket) else unit.key
 
 
 def _right(y: float, answer: Answer, naive: Naive) -> tuple[float, Answer, Naive]:
@@ -574,25 +599,27 @@ def _refused(unit: Unit, row: Row, index: int, error: Exception) -> Problem:
     return Problem(422, str(error), row=index, field=field)
 
 
-def _refused_field(x: Json, learner: Learner | Forecaster) -> str:
+def _refused_field(x: Json, learner: Served) -> str:
     """The part of a refused row: a gap that the learner refuses, or the features."""
-    words = (learner.learner if isinstance(learner, Forecaster) else learner).missing
+    words = (learner if isinstance(learner, Learner) else learner.learner).missing
     places: Any = x.items() if isinstance(x, dict) else enumerate(x)
     gap: Any = next((name for name, value in places if value is None and missing.word(words, name) == RAISE), None)
     return "x" if gap is None else f"x.{gap}" if isinstance(x, dict) else f"x[{gap}]"
 
 
-def _memory(learner: Learner | Forecaster) -> float | None:
+def _memory(learner: Served) -> float | None:
     """The approximate number of rows that the weights are based on, if known."""
-    if isinstance(learner, Forecaster) or learner._core is None:
+    if not isinstance(learner, Learner) or learner._core is None:
         return None
     memory = learner._memory()
     return float(memory) if memory is not None and np.isfinite(memory) else None
 
 
-def _weights(learner: Learner | Forecaster) -> dict[str, float] | None:
+def _weights(learner: Served) -> dict[str, float] | None:
     """The largest weights, by the names of their features."""
-    if isinstance(learner, (Forecaster, Classifier)) or learner._core is None or not learner._traits.by_feature:
+    if not isinstance(learner, Learner) or isinstance(learner, Classifier):
+        return None
+    if learner._core is None or not learner._traits.by_feature:
         return None
     weights = np.asarray(learner.coef_, dtype=np.float64)
     names = [str(number) for number in range(len(weights))] if learner._names is None else [str(n) for n in learner._names]

@@ -152,6 +152,8 @@ class Requests:
             "steps": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": limits.steps}, {"type": "null"}],
                       "default": None, "description": "The number of rows ahead that the model forecasts."},
             "keyed": {"type": "boolean", "default": False, "description": "Whether each key has its own learner."},
+            "pooled": {"type": "boolean", "default": False,
+                       "description": "Whether the keys of a keyed model learn from each other."},
         })  # fmt: skip
         name = {**text, "description": "The name of the new model."}
         replace = {"type": "boolean", "default": False, "description": "Whether a model of this name is replaced."}
@@ -177,8 +179,9 @@ class Requests:
         given = parse(data) if data.strip() else {}
         self._model(given, "")
         found = {name: given.get(name, part["default"]) for name, part in self.model["properties"].items()}
-        if found["quantiles"] is None:  # as in the configurations of stores from before there were any
-            del found["quantiles"]
+        for name in ("quantiles", "pooled"):  # as in the configurations of stores from before there were any
+            if not found[name]:
+                del found[name]
         return found
 
     def read_copy(self, data: bytes) -> dict[str, Any]:

@@ -22,7 +22,9 @@ from driftline.delayed.forecast import Forecast
 from driftline.ensembles.classifier import Classifier
 from driftline.errors import ModelFileError
 from driftline.evaluate.baselines import LastAndMean
+from driftline.fleet import Fleet, FleetTicket
 from driftline.serve.classes import Classes
+from driftline.serve.learners import Served
 from driftline.serve.raw import Json, as_raw
 from driftline.storage import codec, model_file
 from driftline.storage.codec import Stateful
@@ -111,8 +113,14 @@ class RowByRowError(Exception):
     """Rows of a table have to be learned one by one."""
 
 
+class Before(NamedTuple):
+    """The bytes of a fleet before a call, as the native undo holds the state of a learner."""
+
+    before: bytes
+
+
 class Unit(Stateful):
-    """A learner, its waiting rows, and its alarm. A plain model has one unit, a keyed one has one for each key.
+    """A learner, its waiting rows, and its alarm. A keyed model that is not pooled has one for each key, any other just one.
 
     Attributes:
         place: the last entry of the log that changed it.
@@ -121,7 +129,8 @@ class Unit(Stateful):
         rows, unscored: the labels that it learned, and those of them that could not be scored.
         past: the labels so far, as baselines.
         last_alarm: the number of the label at which the alarm went off, from 1.
-        before: the learner's state before the call that is being executed, if that may be interrupted or undone.
+        before: the learner's state before the call that is being executed, if that may be interrupted or undone: of a
+            fleet, its bytes.
     """
 
     __slots__ = (
@@ -129,35 +138,47 @@ class Unit(Stateful):
         "number", "past", "place", "rows", "spread", "unscored", "waiting",
     )  # fmt: skip
 
-    def __init__(self, key: str, learner: Learner | Forecaster, spread: Spread) -> None:
+    def __init__(self, key: str, learner: Served, spread: Spread) -> None:
         self.key, self.learner, self.spread = key, learner, spread
         self.waiting: dict[str, WaitingRow] = {}
         self.past, self.alarm = LastAndMean(), Alarm()
         self.last_alarm: int | None = None
         self.last_alarm_at: float | None = None
         self.dropped = self.place = self.number = self.alarms = self.rows = self.unscored = 0
-        self.before: dict[str, Any] | None = None
+        self.before: Any = None
         self.classes: Classes | None = None
-        self._shown: Learner | Forecaster | None = None
+        self._shown: Served | None = None
 
     @contextmanager
     def undo(self) -> Iterator[None]:
         """Restores the learner if the block raises an error. Until it ends, :attr:`shown` is as before."""
-        with Guard("Unit").undo(self.learner) as undo:
+        with self._undo_fleet() if isinstance(self.learner, Fleet) else Guard("Unit").undo(self.learner) as undo:
             self.before = undo.before
             try:
                 yield
             finally:
                 self.before = self._shown = None
 
+    @contextmanager
+    def _undo_fleet(self) -> Iterator[Before]:
+        before = Before(self.learner.to_bytes())
+        try:
+            yield before
+        except BaseException:
+            self.learner = model_file.from_bytes(before.before)
+            raise
+
     @property
-    def shown(self) -> Learner | Forecaster:
+    def shown(self) -> Served:
         """The learner for questions: it knows only calls that are complete."""
         if self.before is None:
             return self.learner
         if self._shown is None:
-            self._shown = self.learner.clone()
-            self._shown.__setstate__(self.before)
+            if isinstance(self.learner, Fleet):
+                self._shown = model_file.from_bytes(self.before)
+            else:
+                self._shown = self.learner.clone()
+                self._shown.__setstate__(self.before)
         return self._shown
 
     def watch(self, errors: Any, at: float) -> list[int]:
@@ -175,33 +196,34 @@ class Unit(Stateful):
         """The number of features of the learner."""
         if isinstance(self.learner, Forecaster):
             return int(self.learner._past.shape[1])
-        return 0 if self.learner._core is None else self.learner.n_features_in_
+        learner = _shared(self.learner)
+        return 0 if learner._core is None else learner.n_features_in_
 
     def raw(self, x: Json) -> Any:
         """The features of a row as the learner takes them."""
-        return as_raw(x, self.learner.learners_[0] if isinstance(self.learner, Forecaster) else self.learner)
+        return as_raw(x, self.learner.learners_[0] if isinstance(self.learner, Forecaster) else _shared(self.learner))
 
-    def ask(self, x: Json) -> tuple[Any, Answer]:
+    def ask(self, x: Json, key: str) -> tuple[Any, Answer]:
         """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
         learner = self.learner if self.before is None else self.shown
         if isinstance(learner, Forecaster):
             return x, self.forecast([x])[0]
-        raw = as_raw(x, learner)
-        ticket = learner.ask(raw)
+        raw = as_raw(x, _shared(learner))
+        ticket = learner.ask(key, raw) if isinstance(learner, Fleet) else learner.ask(raw)
         return ticket, self._answer(ticket, learner, raw)
 
-    def learn(self, x: Json, y: Any) -> Answer:
+    def learn(self, x: Json, y: Any, key: str) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
             prediction, lower, upper, *quantiles = self.learner._learn_row(self.raw(x), y, self.spread)
             return Answer.of(prediction, lower, upper, quantiles or None)
-        raw = as_raw(x, self.learner)
-        ticket = self.learner.ask(raw, 0)
-        answer = self._answer(ticket, self.learner, raw)
-        self.learner.tell(ticket, y)
+        learner, raw = self.learner, self.raw(x)
+        ticket: Any = learner.ask(key, raw, 0) if isinstance(learner, Fleet) else learner.ask(raw, 0)
+        answer = self._answer(ticket, learner, raw)
+        learner.tell(ticket, y)
         return answer
 
-    def _answer(self, ticket: Ticket, learner: Learner, raw: Any) -> Answer:
+    def _answer(self, ticket: Ticket | FleetTicket, learner: Learner | Fleet, raw: Any) -> Answer:
         if self.classes is not None:
             assert isinstance(learner, Classifier)
             chances = learner.predict_proba_one(raw)
@@ -241,7 +263,7 @@ class Unit(Stateful):
         The bits are those of single rows, as long as the matrix is small enough for the learner to go row by row itself.
         """
         learner = self.learner
-        if isinstance(learner, Forecaster) or learner._core is None or learner.missing != "raise":
+        if not isinstance(learner, Learner) or learner._core is None or learner.missing != "raise":
             raise RowByRowError
         known, width = learner._names, X.shape[1]
         if width != learner.n_features_in_ or width > _ROW_BY_ROW:
@@ -260,7 +282,7 @@ class Unit(Stateful):
         known = self.features
         if not isinstance(x, dict) or known + len(x) <= most or isinstance(self.learner, Forecaster):
             return len(x) > most
-        names = set(self.learner.feature_names_in_.tolist()) if known else set()
+        names = set(_shared(self.learner).feature_names_in_.tolist()) if known else set()
         brought = {f"{name}={value}" if isinstance(value, str) else name for name, value in self.raw(x).items()}
         return len(names | brought) > most
 
@@ -298,6 +320,14 @@ class Unit(Stateful):
         if not isinstance(unit, cls) or extra is None:
             raise ModelFileError("holds no snapshot of a model")
         return unit, extra.plain
+
+
+def _shared(learner: Learner | Fleet) -> Learner:
+    """The learner itself; of a fleet, the model that learns the rows of all keys."""
+    if not isinstance(learner, Fleet):
+        return learner
+    assert learner._pool is not None
+    return learner._pool.model
 
 
 def answers_of(found: Run | Forecast) -> list[Answer]:
