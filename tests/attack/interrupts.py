@@ -32,7 +32,7 @@ def attack(seconds, seed):
         name, call = pairs[place]
         model = _MODELS[name]()
         y = np.where(LABELS > 0, "up", "down") if model._estimator_type == "classifier" else LABELS
-        y = y if model._takes_any_label else np.abs(y)
+        y = y if model._traits.labels is None else np.abs(y)
         try:
             places += interrupt_everywhere(model, call, y)
             if call in ROW_CALLS:

@@ -42,7 +42,7 @@ def test_contributions_sum_to_the_prediction_the_width_and_the_experts(model: An
     assert sum(found.width.values()) == pytest.approx(found.upper - found.lower, rel=1e-9)
     if found.experts:
         assert sum(found.experts.values()) == pytest.approx(found.prediction, rel=1e-9)
-        assert found.experts.keys() - {"(rest)"} == model._shares().keys()
+        assert found.experts.keys() - {"(rest)"} == model._experts()[0].keys()
     for name in found.contributions:
         assert name in str(found)
 

@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 import driftline as dl
 from driftline.checks.tools import require_same, require_same_state
+from driftline.ensembles.classifier import predict_next
 from driftline.features import Lags, Polynomial, RandomFourier, Standardize, Steps, UnitNorm
 from tests.reference import Array, Case, Outcome, Reference
 from tests.states import replaced
@@ -93,7 +94,7 @@ def test_predict_treats_each_row_as_the_next_one(make, rows):
     X, y = rows
     model = make().fit(X, y)
     before = pickle.dumps(model)
-    np.testing.assert_array_equal(model._predict_next(X[:9]), [model.predict_one(x) for x in X[:9]])
+    np.testing.assert_array_equal(predict_next(model, X[:9]), [model.predict_one(x) for x in X[:9]])
     assert pickle.dumps(model) == before
 
 

@@ -262,7 +262,7 @@ def test_a_learner_that_mixes_others_shows_their_weights_and_not_those_of_featur
     shown = read(model._repr_html_())
     assert "weight of each expert" in shown
     assert "intercept" not in shown
-    name, share = max(model._shares().items(), key=lambda item: abs(item[1]))
+    name, share = max(model._experts()[0].items(), key=lambda item: abs(item[1]))
     assert f"{name} {100 * share:.1f} %" in shown
 
 

@@ -76,7 +76,7 @@ class EncodedRun:
             weights=None if self.options.weights_every is None or learner._core is None else self._snapshots(),
             memory=memory,
             shares=shares,
-            experts=() if shares is None else tuple(learner._shares()),
+            experts=() if shares is None else tuple(learner._experts()[0]),
             weights_every=self.options.weights_every,
             level=self.options.spread.level,
             quantiles=self.out.quantiles,
@@ -175,7 +175,7 @@ class EncodedRun:
         if every is not None and done % every == 0 and learner._core is not None:
             self.weights.append(learner._weights)
             self.memory.append(learner._memory())
-            self.shares.append(list(learner._shares().values()))
+            self.shares.append(list(learner._experts()[0].values()))
 
     def _snapshots(self) -> Array:
         """All snapshots of the weights with the last one's width: a feature has weight 0 before it appears."""

@@ -77,8 +77,8 @@ def explain(learner: Learner, x: Any, reference: Any, level: float) -> RowExplan
         if np.isfinite(upper - lower):
             width = _of(lambda rows: _widths(learner, rows, level, where), row, base, names, upper - lower, False)
     experts: dict[str, float] = {}
-    if not isinstance(row, SparseRows) and (said := learner._said(row)) is not None:
-        experts = {name: share * value for (name, share), value in zip(learner._shares().items(), said, strict=True)}
+    if not isinstance(row, SparseRows) and (found := learner._experts(row))[1] is not None:
+        experts = {name: share * value for (name, share), value in zip(found[0].items(), found[1], strict=True)}
         experts = _completed(experts, prediction)
     return RowExplanation(prediction, parts, experts, width, lower, upper)
 
@@ -87,9 +87,9 @@ def _innermost(learner: Learner, x: Any, reference: Any, where: str) -> tuple[Le
     """The learner behind a pipeline's transformers, the row that it reads, the names of its features, and the reference."""
     row, names = _features(learner, x, where)
     base = None if reference is None else _features(learner, reference, where)[0]
-    while not isinstance(row, SparseRows) and (inner := learner._behind(row)) is not None:
-        base = None if base is None else learner._behind(base)[1]  # type: ignore[index]
-        learner, row, names = inner
+    while hasattr(core := learner._core, "behind") and (seen := core.behind(row)) is not None:
+        base = None if base is None else core.behind(base)
+        learner, row, names = core.members[0], seen, [str(name) for name in core.chain.names_out(names)]
     return learner, row, names, np.zeros(row.width if isinstance(row, SparseRows) else len(row)) if base is None else base
 
 

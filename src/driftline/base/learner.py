@@ -18,10 +18,11 @@ from driftline.base.explained import RowExplanation
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_level, as_spread, of_levels
 from driftline.base.model import Model
 from driftline.base.native import Core, NativeCore
+from driftline.base.params import Derived
 from driftline.base.rules import Rule, choice, number, whole
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket, mark_of
-from driftline.base.traits import PLAIN, Traits
+from driftline.base.traits import PLAIN, Traits, narrower
 from driftline.errors import ModelFileError, not_fitted
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
@@ -60,15 +61,14 @@ class Learner(Model, Saved):
 
     _quiet = ("intercept", "dtype", "missing", "low", "high")
     _is_base = True  # for River, which is told the kind of every other class
-    _takes_any_label: ClassVar[bool] = True  # with the default parameters
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
     _core: Any = params.state(None)  # a Core, once there is one
     _direct: Any = params.state(None)  # the core, if it can read single rows in place: those of a model without columns
     _columns: Columns | None = params.state(None)  # if they are not all numbers, or are filled in
     _outputs: int | None = params.state(None)  # number of labels per row, if several
-    _known_traits: tuple[Any, Traits] = params.state((None, PLAIN))  # with the parameters that they belong to
-    _known_mark: tuple[Any, int] = params.state((None, 0))  # likewise
+    _known_mark: tuple[Any, int] = params.state((None, 0))  # with the parameters that it belongs to
+    _met: Any = params.state(None)  # the labels of a classifier
     _skipped: int = params.state(0)
     _warned: frozenset[str] = params.state(frozenset())  # warnings already given
     _next_look: int | None = params.state(None)  # rows after which the memory is checked again
@@ -97,26 +97,23 @@ class Learner(Model, Saved):
         """The approximate number of operations per row, for ``width`` weights."""
         return width
 
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        """Derives attributes of :class:`Run`, by name, from what the core's ``memory`` returned at each snapshot."""
-        return {}
-
-    def _shares(self) -> dict[str, float]:
-        """The weight of each expert by name; empty if the learner does not mix experts."""
-        return {}
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        """The weight of each expert by name, and their predictions for a row; ({}, None) if the learner does not mix any."""
+        return {}, None
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         """The certificate, from the core's running sums."""
         return Certificate(loss=sums["loss"])
 
-    @property
+    def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
+        """Raises ValueError for the first label out of range; ``start`` is the number of the first row, if it has one."""
+        if self.low is not None or self.high is not None or self._traits.labels is not None:
+            self._door.refuse_outside(labels, where, start)
+
+    @Derived
     def _traits(self) -> Traits:
-        """What the learner can do, made anew when its parameters change."""
-        values, traits = self._known_traits
-        if values is not self._values:
-            traits = self._make_traits()
-            self._known_traits = self._values, traits
-        return traits
+        """What the learner can do."""
+        return self._make_traits()
 
     # One row at a time.
 
@@ -214,14 +211,6 @@ class Learner(Model, Saved):
         {'wind': 6.0, 'sun': -2.0, '(reference)': 10.0}
         """
         return explained.explain(self, x, reference, level)
-
-    def _behind(self, row: Array) -> tuple[Learner, Array, list[str]] | None:
-        """The learner behind transformers, the row that it reads, and the names of its features; None without these."""
-        return None
-
-    def _said(self, row: Array) -> Array | None:
-        """The predictions of the experts that :meth:`_shares` names; None if the learner does not mix experts."""
-        return None
 
     def _feature_names(self, width: int) -> list[str]:
         return [f"x{j}" for j in range(width)] if self._names is None else [str(name) for name in self._names[:width]]
@@ -410,11 +399,6 @@ class Learner(Model, Saved):
         out = self._predicted(X, "predict_intervals", as_spread(f"{type(self).__name__}.predict_intervals", level))
         return out.lower, out.upper
 
-    def _predict_next(self, X: Any) -> Array:
-        """Predicts many rows, each as if it were the next one."""
-        predictions: Array = self._predicted(X, "predict", apart=False).predictions
-        return predictions
-
     def _predicted(self, X: Any, verb: str, spread: Spread = NO_SPREAD, *, apart: bool = True) -> Outputs:
         """Predicts every row as :meth:`predict` does, or as if it were the next one, with the wanted spread."""
         where = f"{type(self).__name__}.{verb}"
@@ -446,23 +430,15 @@ class Learner(Model, Saved):
 
     @property
     def _door(self) -> Door:
-        features = None if self._core is None else self._core.features
-        return Door(type(self).__name__, features, self._names, self.dtype, self.missing, self.low, self.high)
+        features, traits = None if self._core is None else self._core.features, self._traits
+        low, high = (self.low, self.high) if traits.labels is None else (self._limits.low, self._limits.high)
+        return Door(type(self).__name__, features, self._names, self.dtype, self.missing, low, high, traits.label_words)
 
-    @property
+    @Derived
     def _limits(self) -> Limits:
         """The range of the label."""
-        return Limits(self.low, self.high)
-
-    @property
-    def _answer_limits(self) -> Limits:
-        """The range of all answers, which may be narrower than that of the labels."""
-        return self._limits
-
-    def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
-        """Raises ValueError for the first label out of range; ``start`` is the number of the first row, if it has one."""
-        if self.low is not None or self.high is not None:
-            self._door.refuse_outside(labels, where, start)
+        given, labels = Limits(self.low, self.high), self._traits.labels
+        return given if labels is None else narrower(given, labels)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         low, high = values["low"], values["high"]
@@ -474,7 +450,7 @@ class Learner(Model, Saved):
         """Whether a row may be left out because a value is missing; the columns have refused those that may not."""
         return self.missing == missing.SKIP or (self._traits.encodes and not isinstance(self.missing, str))
 
-    @property
+    @Derived
     def _largest(self) -> float:
         return LARGEST[self.dtype]
 
@@ -567,8 +543,10 @@ class Learner(Model, Saved):
 
     def _memory(self) -> float | None:
         """The approximate number of rows that the weights are based on, if known."""
-        found = self._over_time(self._core.memory()[None, :]) if hasattr(self._core, "memory") else {}
-        return float(found["memory"][0]) if found else None
+        over_time = self._traits.over_time
+        if over_time is None or not hasattr(self._core, "memory"):
+            return None
+        return float(over_time(self._core.memory()[None, :])["memory"][0])
 
     def certificate(self) -> Certificate:
         """The bounds proven for the loss so far; see :doc:`/certificates`.
@@ -586,13 +564,15 @@ class Learner(Model, Saved):
         owner, state = type(self).__name__, self.__getstate__()
         codec.require_text(owner, self._names)
         codec.require_text(owner, [] if self._columns is None else [*self._columns.columns])
+        codec.require_plain(owner, state.get("labels", []))
         return {name: value for name, value in state.items() if name not in ("params", "refused")}
 
     def _from_file(self, state: dict[str, Any]) -> None:
         codec.require_names(state.get("names"))
         codec.require_count(state.get("skipped", 0), "the number of skipped rows")
-        if not all(isinstance(state[name], float) and 0 < state[name] < math.inf for name in self._kept if name in state):
-            raise ModelFileError("holds a value that is out of range")
+        for name in self._kept:
+            if name in state and not (isinstance(state[name], float) and 0 < state[name] < math.inf):
+                raise ModelFileError("holds a value that is out of range")
         self.__setstate__({"params": self._given, **state})
         if self._core is not None and self._names is not None and len(state["names"]) != self._core.features:
             raise ModelFileError("the names do not agree with the weights")
@@ -673,7 +653,7 @@ class Learner(Model, Saved):
         self._set_core(restored, names)
 
     def _forget(self) -> None:
-        self._core = self._direct = self._columns = self._names = self._outputs = None
+        self._core = self._direct = self._columns = self._names = self._outputs = self._met = None
 
     def _repr_html_(self) -> str:
         return str(extensions.load("report")[0].learner_html(self))

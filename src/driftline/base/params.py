@@ -10,10 +10,10 @@ where an error would end it, and fits them where an error is a failed fit.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from types import MappingProxyType, SimpleNamespace
-from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
 
 from driftline.base import rules
 from driftline.base.docstrings import Readable
@@ -70,6 +70,19 @@ def state(start: T, *, init: Literal[False] = False) -> T:
     return start
 
 
+class Derived(Generic[T]):
+    """Decorates a method that computes a value from the parameters: on first use, and again after they have changed."""
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self.make, self.name, self.__doc__ = make, make.__name__, make.__doc__
+
+    def __get__(self, model: Any, owner: type) -> T:
+        found = self.make(model)
+        setattr(model, self.name, found)  # which the attribute is from now on
+        model._derived = (*model._derived, self.name)
+        return found
+
+
 @dataclass_transform(kw_only_default=True, field_specifiers=(real, integer, seed, boolean, choice, checked, state))
 class Parametrised:
     """Turns the parameters of a class into its constructor, its attributes, ``get_params``, ``set_params`` and ``repr``.
@@ -83,6 +96,7 @@ class Parametrised:
     _values: SimpleNamespace  # the same, numbers as Python's own types
     _checks_later: bool = False  # whether this is a copy by scikit-learn that has not learned
     _broken: Mapping[str, Any] = MappingProxyType({})  # parameters of such a copy that break a rule
+    _derived: tuple[str, ...] = ()  # values that were derived from the parameters
 
     def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)
@@ -129,6 +143,8 @@ class Parametrised:
         values = {**vars(self._values), **plain}
         self._check_relations(values)
         self._given, self._values = {**self._given, **changes}, SimpleNamespace(**values)
+        if self._derived:
+            self._derive_anew()
 
     def _change(self, changes: dict[str, Any]) -> None:
         """Changes parameters. A copy by scikit-learn keeps changes that break a rule, until others mend it or it learns."""
@@ -166,6 +182,13 @@ class Parametrised:
             values = {**{name: param.default for name, param in self._params.items()}, **values}
         self._given = values
         self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
+        if self._derived:
+            self._derive_anew()
+
+    def _derive_anew(self) -> None:
+        for name in self._derived:
+            delattr(self, name)
+        self._derived = ()
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         """Checks rules that involve several parameters; raises ValueError if one is broken."""

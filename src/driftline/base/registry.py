@@ -47,7 +47,7 @@ def of_numbers() -> dict[str, type[Learner]]:
 
 def regressors() -> dict[str, type[Learner]]:
     """Those of them that take any number as a label by default, name -> class."""
-    return {name: cls for name, cls in of_numbers().items() if cls._takes_any_label}
+    return {name: cls for name, cls in of_numbers().items() if cls()._traits.labels is None}
 
 
 def name_of(cls: type[Learner]) -> str:

@@ -66,7 +66,7 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
     out, errors, every = _outputs(learner, block, y, options)
     step = inputs.rows_between_signals(block.columns, learner._operations(block.columns + 1), every or 1)
     skipped, shares = 0, []
-    experts = tuple(learner._shares()) if every else ()
+    experts = tuple(learner._experts()[0]) if every else ()
     if experts and not hasattr(learner._core, "tops"):
         step = every  # shares can only be read between two blocks
     for start, piece in block.blocks(step):
@@ -77,10 +77,11 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])
         if experts and len(piece) >= every:
             kept: Any = getattr(learner._core, "tops", None)
-            shares.append(np.array([list(learner._shares().values())]) if kept is None else kept)
+            shares.append(np.array([list(learner._experts()[0].values())]) if kept is None else kept)
         heed_interrupt()
     learner._skipped += skipped
-    memory = {} if out.memory is None else learner._over_time(out.memory)
+    over_time = learner._traits.over_time
+    memory = {} if out.memory is None or over_time is None else over_time(out.memory)
     return Run(
         predictions=out.predictions,
         errors=errors,

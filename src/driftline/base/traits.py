@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from driftline._core import Limits
 from driftline.tables.calendar import CIRCLES, TimeFeatures
 
 if TYPE_CHECKING:
@@ -51,6 +52,10 @@ class Traits:
         reader: what reads the rows in place of the model's columns; None if its columns do.
         is_native: the core replays all tables; False if a function of the user's takes part in each step.
         unbounded_memory: the memory in rows, if the weights are unbounded when these rows do not determine them.
+        labels: the range of the labels that the form of the learner allows; None for any.
+        answers: the range of all answers, if it may be narrower than that of the labels.
+        label_words: what to say of a label beyond ``labels``, by the limit.
+        over_time: derives attributes of :class:`driftline.Run`, by name, from what the core's ``memory`` returned.
     """
 
     sums: tuple[str, ...] = ()
@@ -73,6 +78,10 @@ class Traits:
     reader: RowReader | None = None
     is_native: bool = True
     unbounded_memory: float | None = None
+    labels: Limits | None = None
+    answers: Limits | None = None
+    label_words: Mapping[float, str] = field(default_factory=dict)
+    over_time: Callable[[Array], dict[str, Array]] | None = None
 
     @property
     def encodes(self) -> bool:
@@ -86,3 +95,8 @@ PLAIN = Traits()
 def times_of(parts: Iterable[Traits]) -> TimeFeatures:
     """The features of times in the rows of a learner with these parts: those that one of them asks for."""
     return next((part.times for part in parts if part.times is not CIRCLES), CIRCLES)
+
+
+def narrower(one: Limits, other: Limits) -> Limits:
+    """The values within both ranges."""
+    return Limits(max(one.low, other.low), min(one.high, other.high))

@@ -9,6 +9,7 @@ import numpy as np
 from driftline.base.learner import Learner
 from driftline.base.levels import as_spread
 from driftline.checks.tools import fresh, looped, names, require, require_same, require_same_state, stream, trained
+from driftline.ensembles.classifier import predict_next
 
 
 def prediction_before_learning_is_that_of_the_start_weights(learner: Learner) -> None:
@@ -109,7 +110,7 @@ def predicting_learns_nothing(learner: Learner) -> None:
     model = trained(learner)
     before = model.__getstate__()
     X, _ = stream(rows=9, seed=1)
-    require_same(model._predict_next(X), np.array([model.predict_one(x) for x in X]), "a table and predict_one")
+    require_same(predict_next(model, X), np.array([model.predict_one(x) for x in X]), "a table and predict_one")
     found = model._predicted(X, "predict_intervals", as_spread("", 0.8), apart=False)
     ends = np.array([model.predict_interval(x, 0.8) for x in X]).T
     require_same(np.array([found.lower, found.upper]), ends, "a table and predict_interval")
@@ -128,7 +129,7 @@ def a_prediction_does_not_depend_on_its_batch(learner: Learner) -> None:
     require_same(np.array([model.predict(x[None])[0] for x in X]), found, "predictions of tables of one row")
     require_same(np.array(model.predict_intervals(X[order], 0.8)), ends[:, order], "intervals of some rows in another order")
     if not model._traits.looks_back:
-        require_same(found, model._predict_next(X), "predict and the prediction of the next row")
+        require_same(found, predict_next(model, X), "predict and the prediction of the next row")
 
 
 def snapshots_are_the_weights_on_the_way(learner: Learner) -> None:

@@ -51,8 +51,6 @@ class AdaptiveDFOP(MetaLearner):
     forget_rate: str = params.checked(default=ADAPTIVE, rule=choice([ADAPTIVE]))
     prior: float = params.real(default=100.0, gt=0)
 
-    _warned: frozenset[str] = params.state(frozenset({"memory"}))  # the mixture leaves out a rate that runs away
-
     def _base_learners(self) -> list[Learner]:
         return [DFOP(forget_rate=rate, prior=self.prior) for rate in RATES]
 
@@ -66,6 +64,7 @@ class AdaptiveDFOP(MetaLearner):
         return [ERRORS.clone(), ERRORS.clone()]
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
+        self._warned |= {"memory"}  # the mixture leaves out a rate that runs away
         return _Rates(members, [(above[0], 1), (above[1], _LAYERS + 2)], features, bool(self.intercept), self.dtype)
 
     def _refresh(self, before: dict[str, Any]) -> None:
@@ -89,13 +88,10 @@ class AdaptiveDFOP(MetaLearner):
         """The mean of the rates by their weights, on a logarithmic scale."""
         return float(np.exp(sum(share * np.log(rate) for rate, share in self.weights_.items())))
 
-    def _shares(self) -> dict[str, float]:
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
         core: _Rates = self._require_core("run")
-        return dict(zip((f"rate {rate:g}" for rate in RATES), core.mixture.shares().tolist(), strict=True))
-
-    def _said(self, row: Array) -> Array | None:
-        core: _Rates = self._require_core("explain_one")
-        return core._ask(row)
+        shares = dict(zip((f"rate {rate:g}" for rate in RATES), core.mixture.shares().tolist(), strict=True))
+        return shares, None if row is None else core._ask(row)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return Certificate(sums["loss"])

@@ -109,7 +109,10 @@ class Auto(Learner, init=False):
         return super().__new__(cls._with_experts if cls is Auto and "experts" in options else cls)
 
     def _make_traits(self) -> Traits:
-        return Traits(sums=_core.auto_sums, plain_intercept=False, may_refuse=False, looks_back=True, measured_apart=True)
+        return Traits(
+            sums=_core.auto_sums, plain_intercept=False, may_refuse=False, looks_back=True, measured_apart=True,
+            over_time=lambda memory: {"memory": memory[:, 0].copy(), "drift": memory[:, 1].copy()},
+        )  # fmt: skip
 
     def _make_core(self, width: int, row: Any = None) -> AutoCore:
         kind = _core.Auto64 if self.dtype == "float64" else _core.Auto32
@@ -132,21 +135,14 @@ class Auto(Learner, init=False):
         linear = {name_of(expert): team[0] * expert.share for expert in core.experts()}
         return {**linear, **dict(zip(TEAM[1:], team[1:], strict=True))}
 
-    def _shares(self) -> dict[str, float]:
-        return dict(zip(TEAM, self._require_core("weights_").team().tolist(), strict=True))
-
-    def _said(self, row: Array) -> Array | None:
-        core: Any = self._require_core("explain_one")
-        said: Array = core.said(row, core.delay)
-        return said
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        core = self._require_core("weights_")
+        return dict(zip(TEAM, core.team().tolist(), strict=True)), None if row is None else core.said(row, core.delay)
 
     @property
     def memory_(self) -> float:
         """The effective number of rows in use: the weighted geometric mean of the experts' memories."""
         return float(self._require_core("memory_").memory()[0])
-
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        return {"memory": memory[:, 0].copy(), "drift": memory[:, 1].copy()}
 
     @property
     def drift_(self) -> float:

@@ -61,7 +61,6 @@ class Classifier(MetaLearner):
     _shares_labels = False
     _river_kind = "Classifier"
     _multiclass = True  # by River's convention
-    _met: Labels | None = params.state(None)  # created on first use
     _incoming: Any = params.state(None)  # the label of the row being learned, or of the last one
 
     def _make_traits(self) -> Traits:
@@ -91,7 +90,8 @@ class Classifier(MetaLearner):
         """The labels that were known before the row being learned."""
         if self._met is None:
             self._met = Labels(self._named)
-        return self._met
+        met: Labels = self._met
+        return met
 
     @property
     def _named(self) -> list[Any]:
@@ -105,10 +105,6 @@ class Classifier(MetaLearner):
         if self.classes is not before["classes"]:
             raise ValueError
         super()._refresh(before)
-
-    def _forget(self) -> None:
-        super()._forget()
-        self._met = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "labels": list(self._labels.known)}
@@ -214,9 +210,6 @@ class Classifier(MetaLearner):
     def predict(self, X: Any) -> Array:
         """Predicted labels of many rows, as if no label came between the last learned row and any of them, for ever."""
         return self._labels.of(super().predict(X))
-
-    def _predict_next(self, X: Any) -> Array:
-        return self._labels.of(super()._predict_next(X))
 
     def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
         """Labels have none."""
@@ -336,14 +329,11 @@ class Classifier(MetaLearner):
     def __sklearn_tags__(self) -> Any:
         return sklearn.classifier_tags(allow_nan=self.missing != "raise")
 
-    # Saving and copying.
 
-    def _to_file(self) -> dict[str, Any]:
-        for label in self._labels.known:
-            if type(label) not in (str, int, float, bool):
-                name = type(self).__name__
-                raise ValueError(f"{name}.save: the label {label!r} is neither text nor a number, which a model file needs")
-        return super()._to_file()
+def predict_next(learner: Learner, X: Any) -> Array:
+    """Predicts many rows, each as if it were the next one; :meth:`predict` knows of no labels in between."""
+    found: Array = learner._predicted(X, "predict", apart=False).predictions
+    return learner._labels.of(found) if isinstance(learner, Classifier) else found
 
 
 def _takes_signs(learner: Learner) -> bool:

@@ -112,13 +112,10 @@ class Network(MetaLearner):
         core: Composite = self._require_core("weights_")
         return core.above[0]._weights[: len(core.members)]
 
-    def _shares(self) -> dict[str, float]:
-        names = [f"{type(member).__name__} {number}" for number, member in enumerate(self.learners_, start=1)]
-        return dict(zip(names, self.weights_.tolist(), strict=True))
-
-    def _said(self, row: Array) -> Array | None:
-        core: _Network = self._require_core("explain_one")
-        return core._ask(row)
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        core: _Network = self._require_core("run")
+        names = [f"{type(member).__name__} {number}" for number, member in enumerate(core.members, start=1)]
+        return dict(zip(names, self.weights_.tolist(), strict=True)), None if row is None else core._ask(row)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         core: _Network = self._require_core("certificate")

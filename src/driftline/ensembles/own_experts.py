@@ -88,13 +88,11 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
         blends = [f"{share} {name}" for share in _BLENDS for name in names[1:]]
         return dict(zip([*names, *blends, "mean"], core.mixture.shares().tolist(), strict=True))
 
-    def _shares(self) -> dict[str, float]:
-        return self.weights_
-
-    def _said(self, row: Array) -> Array | None:
-        core: Experts = self._require_core("explain_one")
-        predicted = core._ask(row)
-        return None if predicted is None else np.concatenate([predicted, core._make(predicted)[: core._blends]])
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        core: Experts = self._require_core("run")
+        predicted = None if row is None else core._ask(row)
+        said = None if predicted is None else np.concatenate([predicted, core._make(predicted)[: core._blends]])
+        return self.weights_, said
 
     @property
     def _auto(self) -> Auto:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from driftline._core import Level, Limits, Outputs, Status
+from driftline._core import Level, Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
@@ -80,6 +80,8 @@ class Transformed(MetaLearner):
             plain_intercept=inner.plain_intercept,
             can_reset=inner.can_reset,
             measured_apart=inner.measured_apart,
+            answers=self._scale.limits,
+            over_time=inner.over_time,
         )
 
     def _base_learners(self) -> list[Learner]:
@@ -91,10 +93,6 @@ class Transformed(MetaLearner):
     @property
     def _scale(self) -> Scale:
         return Scale(self.transformation, self.low, self.high)
-
-    @property
-    def _answer_limits(self) -> Limits:
-        return self._scale.limits
 
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         core = _Transformed(members, [(above[0], 1)], features, bool(self.intercept), self.dtype)
@@ -156,11 +154,8 @@ class Transformed(MetaLearner):
         """The learner's intercept."""
         return self._learner("intercept_").intercept_
 
-    def _shares(self) -> dict[str, float]:
-        return self._learner("run")._shares()
-
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        return self._learner("run")._over_time(memory)
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        return self._learner("run")._experts()[0], None  # whose predictions are on another scale
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return Certificate(sums["loss"], conditions={"the labels are learned as they are": False})

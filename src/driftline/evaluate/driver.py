@@ -17,6 +17,7 @@ from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed import Forecaster, Pending
 from driftline.delayed.stepper import Stepper
+from driftline.ensembles.classifier import predict_next
 from driftline.evaluate.adapters import Mapped, Ticketed, TrueOrFalse, of_river, predicts_labels, takes_only_booleans
 from driftline.evaluate.metrics import Predicted
 from driftline.evaluate.sources import lost, single_rows
@@ -141,8 +142,8 @@ class LearnerDriver(Driver):
         """Predictions for rows that will not be learned."""
         mappings = isinstance(X, list)
         if hasattr(self.learner, "predict") and self.learned > self.delay and not self.mapped and not mappings:
-            next_row = self.learner._predict_next if isinstance(self.learner, Learner) else self.learner.predict
-            return self._read(next_row(X))
+            ours = isinstance(self.learner, Learner)
+            return self._read(predict_next(self.learner, X) if ours else self.learner.predict(X))
         rows = X if mappings else single_rows(as_block(X, self.where), self.mapped)
         return self._read([self.learner.predict_one(x) for x in rows])
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from driftline._core import Level, Limits, Outputs, Status
+from driftline._core import Level, Outputs, SparseRows, Status
 from driftline.base import params, river
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
@@ -84,6 +84,8 @@ class Pipeline(MetaLearner):
             measured_apart=inner.measured_apart,
             times=next((part for part in self.parts if isinstance(part, Calendar)), inner.times),
             reader=hashing,
+            answers=inner.answers,
+            over_time=inner.over_time,
         )
 
     @property
@@ -106,11 +108,6 @@ class Pipeline(MetaLearner):
 
     def _base_learners(self) -> list[Learner]:
         return [_DEFAULT if self.learner is None else self.learner]
-
-    @property
-    def _answer_limits(self) -> Limits:
-        within, own = self._base_learners()[0]._answer_limits, self._limits
-        return Limits(max(within.low, own.low), min(within.high, own.high))
 
     def _unit_test_skips(self) -> frozenset[str]:
         scaled = any(isinstance(part, (Standardize, UnitNorm)) for part in self.parts)
@@ -169,17 +166,8 @@ class Pipeline(MetaLearner):
         S: Array = self._learner("covariance_").covariance_  # type: ignore[attr-defined]
         return S
 
-    def _shares(self) -> dict[str, float]:
-        return self._learner("run")._shares()
-
-    def _behind(self, row: Array) -> tuple[Learner, Array, list[str]] | None:
-        core: Any = self._require_core("explain_one")
-        seen = core._look(row, delay=core.delay)
-        names = [str(name) for name in core.chain.names_out(self._feature_names(len(row)))]
-        return None if seen is None else (self._learner("explain_one"), seen, names)
-
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        return self._learner("run")._over_time(memory)
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        return self._learner("run")._experts()[0], None  # whose rows are others
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return self._learner("certificate")._certify(sums)
@@ -268,6 +256,10 @@ class _Pipeline(Composite):
         return self.members[0]._weights
 
     # One row.
+
+    def behind(self, row: Any) -> Array | None:
+        """The row that the learner reads; None before there is one."""
+        return None if isinstance(row, SparseRows) else self._look(row, delay=self.delay)
 
     def _look(self, x: Any, unknown_allowed: bool = True, delay: int = 0) -> Array | None:
         """The transformed row, or None if Python must read it or a value leaves the range."""

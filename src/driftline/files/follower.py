@@ -64,7 +64,7 @@ class Follower:
             end = min(begin + every, len(block))
             self._take(block, begin, end, out)
             if end - begin == weights_every and self.model._core is not None:
-                snapshots.append((self.model._weights, self.model._memory(), [*self.model._shares().values()]))
+                snapshots.append((self.model._weights, self.model._memory(), [*self.model._experts()[0].values()]))
         run = _run(block.y, out, self.model.n_skipped_ - skipped)
         whole = len({len(weights) for weights, *_ in snapshots}) == 1 and len(snapshots) == len(block) // every
         return self._with_snapshots(run, snapshots, every) if whole else run
@@ -76,7 +76,7 @@ class Follower:
             weights=np.array(weights),
             memory=None if None in memory else np.array(memory, dtype=np.float64),
             shares=np.array(shares) if shares[0] else None,
-            experts=tuple(self.model._shares()) if shares[0] else (),
+            experts=tuple(self.model._experts()[0]) if shares[0] else (),
             weights_every=every,
         )
 

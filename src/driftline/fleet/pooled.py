@@ -25,6 +25,7 @@ from driftline.base.alarm import Alarm
 from driftline.base.learner import Learner
 from driftline.base.levels import arrays_of
 from driftline.base.ticket import mark_of
+from driftline.base.traits import narrower
 from driftline.errors import ModelFileError
 from driftline.features import Standardize
 from driftline.fleet.call import Answer, Call
@@ -66,7 +67,8 @@ def pool_for(learner: Learner) -> Learner:
 
 def _range(learner: Learner) -> tuple[float | None, float | None]:
     """The least and the largest label that a learner takes; None if there is none."""
-    limits = learner._answer_limits
+    traits = learner._traits
+    limits = learner._limits if traits.answers is None else narrower(traits.answers, learner._limits)
     return (limits.low if isfinite(limits.low) else None), (limits.high if isfinite(limits.high) else None)
 
 

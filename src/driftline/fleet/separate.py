@@ -17,6 +17,7 @@ from driftline.base.learner import Learner
 from driftline.base.levels import Spread, unearned
 from driftline.base.model import as_objects
 from driftline.base.run import Run
+from driftline.ensembles.classifier import predict_next
 from driftline.fleet.call import Answer, Call, as_it_is, of_key
 from driftline.fleet.packed import Options
 from driftline.fleet.run import sizes
@@ -314,7 +315,7 @@ def predicted(model: Learner, X: Any, spread: Spread) -> Answer:
             return Answer(found, lower=-ends, upper=ends, quantiles=quantiles)
         model = _at_its_start(model, block)
     if not spread:
-        return Answer(model._predict_next(X))
+        return Answer(predict_next(model, X))
     out = model._predicted(X, "predict", spread, apart=False)
     return Answer(out.predictions, lower=out.lower, upper=out.upper, quantiles=out.quantiles)
 

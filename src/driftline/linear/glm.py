@@ -13,7 +13,6 @@ import numpy as np
 from driftline import losses
 from driftline._core import Likelihood, Limits
 from driftline.base import params, replay
-from driftline.base.door import Door
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, choice
 from driftline.base.run import Run
@@ -118,8 +117,6 @@ class GLM(Recursive):
     drift: float | None = params.real(default=None, ge=0, optional=True)
     ridge: float = params.real(default=1.0, gt=0)
 
-    _takes_any_label = False
-
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
         if values["forgetting"] is not None and values["drift"] is not None:
@@ -146,22 +143,12 @@ class GLM(Recursive):
     def _make_traits(self) -> Traits:
         linked = bool(self._family.words)
         traits = super()._make_traits()
-        return replace(traits, linear=not linked, has_link=linked, may_run_away=not linked, takes_outputs=False)
-
-    @property
-    def _limits(self) -> Limits:
-        family, given = self._family, super()._limits
-        return Limits(max(family.low, given.low), min(family.high, given.high))
-
-    @property
-    def _door(self) -> Door:
-        family, limits = self._family, self._limits
-        says = f"but loss={self.loss!r} {family.words}"
-        words = dict.fromkeys((family.low, family.high), says) if family.words else {}
-        return replace(super()._door, low=limits.low, high=limits.high, words=words)
-
-    def _check_labels(self, labels: Array, where: str, start: int | None = 0) -> None:
-        self._door.refuse_outside(labels, where, start)
+        family = self._family
+        words = dict.fromkeys((family.low, family.high), f"but loss={self.loss!r} {family.words}") if family.words else {}
+        return replace(
+            traits, linear=not linked, has_link=linked, may_run_away=not linked, takes_outputs=False,
+            labels=Limits(family.low, family.high), label_words=words,
+        )  # fmt: skip
 
     def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, *options: Any) -> Run:
         run = super()._learn_table(X, y, sample_weight, where, *options)

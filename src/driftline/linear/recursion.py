@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ class Recursive(Learner):
             may_run_away=not (policy.shrink or bounded) and policy.clip is None and policy.radius is None,
             takes_outputs=policy.radius is None or math.isinf(policy.radius),  # projections take one
             unbounded_memory=policy.unbounded_memory,
+            over_time=partial(_memory, policy.time),
         )
 
     def _make_core(self, width: int, row: Any = None) -> SecondOrderCore:
@@ -140,16 +142,6 @@ class Recursive(Learner):
         assert memory is not None
         return memory
 
-    def _over_time(self, memory: Array) -> dict[str, Array]:
-        rows, span = memory.T
-        time = self._current_policy().time
-        if not isinstance(time, Divide) or time.constant == 1:
-            return {"memory": span.copy()}
-        keep = time.constant or np.array([time.values(max(int(row), 1), 1)[0] for row in rows])
-        with np.errstate(divide="ignore", invalid="ignore"):
-            forgotten = -np.expm1(span * np.log(keep)) / (1 - keep)
-        return {"memory": np.where(keep == 1, span, np.minimum(span, forgotten))}
-
     # Certificates.
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
@@ -192,3 +184,14 @@ class Recursive(Learner):
             diagonal = self._require_core("certificate").get_state()["diagonal"]  # S = U D U' with det U = 1
             logs = np.log(diagonal[: self._weights.size])
         return -float(np.sum(logs - math.log(policy.start)))
+
+
+def _memory(time: Any, memory: Array) -> dict[str, Array]:
+    """The memory in rows, from the number of rows and of those since S was last reset."""
+    rows, span = memory.T
+    if not isinstance(time, Divide) or time.constant == 1:
+        return {"memory": span.copy()}
+    keep = time.constant or np.array([time.values(max(int(row), 1), 1)[0] for row in rows])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        forgotten = -np.expm1(span * np.log(keep)) / (1 - keep)
+    return {"memory": np.where(keep == 1, span, np.minimum(span, forgotten))}

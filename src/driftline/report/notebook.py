@@ -82,7 +82,7 @@ def learner_html(learner: Learner) -> str:
     if memory is not None:
         facts.append(("memory", words.count(words.about(memory), "row")))
     facts.append(("features", f"{learner.n_features_in_:,}"))
-    if shares := learner._shares():
+    if shares := learner._experts()[0]:
         return _shown(repr(learner), facts, _bars("weight of each expert", shares, words.share))
     if not learner._traits.by_feature or learner.n_features_in_ > TOO_MANY or learner.coef_.ndim > 1:
         return _shown(repr(learner), facts)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -367,6 +367,13 @@ def require_registered(model: Any) -> None:
     """Raises ValueError unless files can hold objects of this class."""
     if type(model) not in _names:
         raise ValueError(f"{type(model).__name__} is not registered: decorate it with driftline.base.registry.learner")
+
+
+def require_plain(owner: str, labels: Iterable[Any]) -> None:
+    """Raises ValueError unless all class labels are text or numbers."""
+    for label in labels:
+        if type(label) not in (str, int, float, bool):
+            raise ValueError(f"{owner}.save: the label {label!r} is neither text nor a number, which a model file needs")
 
 
 def require_text(owner: str, names: Sequence[Any] | None) -> None:
