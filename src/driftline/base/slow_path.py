@@ -182,10 +182,11 @@ def _checked_row(
     weight = None if sample_weight is None else inputs.as_weights(sample_weight, 1, where, number=False)
     row, names = reading.read(learner, x, where, grow=True)
     dense, largest = isinstance(row, np.ndarray), learner._largest
-    learner._check_labels(np.atleast_1d(label)[None], where, number)
-    batch = Batch(row[None, :] if dense else row, np.array([label]), weight, where, number, names)
-    whole = not dense or bool(np.all(np.abs(row) <= largest))
-    if not whole or not np.all(np.abs(label) <= largest):
+    labels = np.array([label])
+    learner._check_labels(labels.reshape(1, -1), where, number)
+    batch = Batch(row[None, :] if dense else row, labels, weight, where, number, names)
+    whole = not dense or bool((np.abs(row) <= largest).all())
+    if not whole or not (np.abs(labels) <= largest).all():
         if learner.missing == "skip" or (missing.by_column(learner.missing) and _is_left_out(learner, whole, label)):
             return batch, True
         if dense:

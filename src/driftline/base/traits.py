@@ -27,9 +27,9 @@ class RowReader(Protocol):
         """A copy of a row in numbers that are read the same way."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, which would cost a tenth of a first row
 class Traits:
-    """What a learner can do, with its current parameters.
+    """What a learner can do, with its current parameters. Do not change it: make another with ``dataclasses.replace``.
 
     Attributes:
         sums: the names of the core's running sums; a core written in Python names its own.

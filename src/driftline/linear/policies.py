@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Real
 from typing import Annotated, Any
 
@@ -105,7 +104,7 @@ class Below(Checked):
         return np.maximum(thresholds, np.finfo(np.float64).tiny)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Policy:
     """A learner's row of the table in docs/mathematics.md.
 
@@ -154,7 +153,7 @@ class Policy:
         """Whether forgetting lets S grow without limit in directions that no row excites."""
         return isinstance(self.time, Divide) and self.time.constant != 1 and not self.time.keep_prior
 
-    @cached_property
+    @property
     def unbounded_memory(self) -> float | None:
         """The memory in rows, if it is constant and nothing bounds the growth of S."""
         keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.growth_limit == 0 else None
@@ -165,7 +164,7 @@ class Policy:
         """The reset thresholds, if there are any."""
         return self.reset if isinstance(self.reset, Below) else None
 
-    @cached_property
+    @property
     def is_scheduled(self) -> bool:
         """Whether the forgetting or the reset thresholds change along the stream."""
         return (isinstance(self.time, Divide) and self.time.constant is None) or isinstance(self.reset, Below)
