@@ -182,6 +182,11 @@ SEARCHES = {
     ),
     "bagged learners": (BaggingRegressor(dl.RLS(), 2), {"estimator__forgetting": [1.2, 0.9]}, "RLS: forgetting must be in"),
     "a wrapper": (dl.Kernel(dl.RLS(), budget=20), {"gamma": [-1.0, 1.0]}, "Kernel: gamma must be"),
+    "a learner within a wrapper": (
+        dl.Kernel(dl.RLS(), budget=20),
+        {"learner__forgetting": [1.2, 0.9]},
+        "RLS: forgetting must be in",
+    ),
 }
 
 

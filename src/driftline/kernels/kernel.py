@@ -108,7 +108,7 @@ class Kernel(Nested):
     threshold: float = params.real(default=0.01, ge=0)
 
     def _make_traits(self) -> Traits:
-        inner = self._working()._traits
+        inner = self._base_learners()[0]._traits
         return Traits(
             sums=_core.sums,
             by_feature=False,
