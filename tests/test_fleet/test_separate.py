@@ -276,3 +276,13 @@ def test_rows_one_by_one_change_no_copy_of_the_fleet_and_learn_as_tables_do(alar
     for row in range(60):
         tables.learn_many([row % 3], X[row : row + 1], y[row : row + 1])
     assert fleet.to_bytes() == tables.to_bytes()
+
+
+def test_one_row_is_predicted_without_a_copy_of_its_model(monkeypatch):
+    """A copy of Auto costs a hundred times as much as a prediction."""
+    fleet = dl.Fleet(dl.Auto())
+    for _ in range(20):
+        fleet.learn_one("a", [1.0, 2.0], 3.0)
+    expected = fleet["a"].predict_one([1.0, 2.0])
+    monkeypatch.setattr(dl.Auto, "__copy__", None)
+    assert fleet.predict_one("a", [1.0, 2.0]) == expected

@@ -144,7 +144,7 @@ class Separate:
     def predict(self, rows: Call) -> Answer:
         """Predicts without learning."""
         if rows.one:
-            model = self.model(int(rows.slots[0]))
+            model = self._entry(int(rows.slots[0])).model  # itself: predicting does not change it
             return Answer(as_objects([model.predict_one(rows.block.values[0])]))
         part, found = self._parts(rows), []
         for slot, mine in groups(rows.slots):
