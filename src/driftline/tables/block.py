@@ -240,6 +240,9 @@ def as_block(X: Any, where: str) -> RowBlock:
             return RowBlock(inputs.to_be_dense(X, where, "X"), SPARSE, where=where).require_values()
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _of_frame(X, where).require_values()
+        if isinstance(X, Mapping) or (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
+            what = "a mapping" if isinstance(X, Mapping) else "a list of mappings"
+            raise ValueError(f"{where}: X must be an array or a frame, got {what}; pandas.DataFrame(X) makes a frame of it")
         X = inputs.as_array(X, where, "X")
     if X.ndim != 2:
         shape = ": X[None, :] for one row, X[:, None] for one feature" if X.ndim == 1 else " to one row for each label"
