@@ -15,7 +15,7 @@ from driftline.errors import ModelFileError
 from driftline.tables.inputs import Array
 
 _FIRST_ROWS = 10  # known before errors count, see horizon.hpp
-_OWN_ROWS = 300  # known at the origin from which on only a step's own errors count
+_OWN_ROWS = 1200  # known at the origin from which on only a step's own errors count
 EXPERTS = ("learner", "smoothing", "smoothing of logarithms", "theta", "last season")
 _SEASON = whole(2, 1000)
 
