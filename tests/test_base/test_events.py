@@ -163,9 +163,33 @@ def test_a_new_category_of_a_frame():
     weather[CHANGE] = "ice"
     frame = pandas.DataFrame({"weather": weather, "wind": X[:, 0]})
     run = dl.RLS(forgetting=0.999).run(frame, y)
-    assert [(event.kind, event.column, event.row) for event in run.events if event.column] == [
-        ("category_new", "weather", CHANGE)
+    assert [(event.kind, event.column, event.row, event.text) for event in run.events if event.column] == [
+        ("category_new", "weather", CHANGE, "ice")
     ]
+    assert [event.text for event in run.explain(CHANGE, CHANGE + 200) if event.column] == ["ice"]
+
+
+def test_a_new_category_among_many_is_an_event_where_new_ones_are_rare():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    towns = np.array([f"town {number}" for number in rng.integers(0, 40, 8_000)], dtype=object)
+    towns[6_007:6_500:3] = "port"
+    watch = dl.Watch()
+    watch.update_many(rng.normal(size=8_000), np.zeros(8_000), pandas.DataFrame({"town": towns}))
+    found = [event for event in watch.events if event.column == "town"]
+    assert [(event.kind, event.row, event.before, event.text) for event in found] == [("category_new", 6_007, 40, "port")]
+    assert found[0].sentence() == "town has a new value, 'port'"
+
+
+def test_a_column_of_ids_takes_bounded_memory_and_has_no_events():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    watch = dl.Watch()
+    for start in range(0, 20_000, 5_000):
+        ids = pandas.DataFrame({"id": [f"order {number}" for number in range(start, start + 5_000)]})
+        watch.update_many(rng.normal(size=5_000), np.zeros(5_000), ids)
+    assert len(watch.__getstate__()["codes"]["id"]) <= 4_096
+    assert not watch.events
 
 
 @pytest.mark.parametrize("seed", SEEDS)

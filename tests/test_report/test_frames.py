@@ -98,7 +98,7 @@ def test_a_text_value_never_seen_before_is_named_as_a_cause(rows):
     model = dl.RLS(forgetting=0.98)
     log = RunLog.of(model.run(frame, y), frame, model=model)
     line = alarm_lines(Facts(log), None)[0]
-    assert line.causes[0] == "shop has a new value."
+    assert line.causes[0] == "shop has a new value, 'pier'."
 
 
 def test_names_of_a_frame_with_text_are_its_own(rows, tmp_path):

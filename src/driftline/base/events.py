@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,13 +33,14 @@ SENTENCES = {
     "input_stuck": "{who} is stuck at {after}",
     "input_moved": "{who} is {after} on average, instead of {before}",
     "input_units": "{who} is {after} on average, instead of {before}: other units",
-    "category_new": "{who} has a new value",
+    "category_new": "{who} has a new value, {after}",
     "effect_changed": "the effect of {who} on {target} changed: {after} for each unit, and {before} before",
     "noise": "{who} is noisier: what cannot be predicted grew from {before} to {after}",
     "clock_jump": "the times of the rows jump by {after}, usually by {before}",
     "unknown": "errors are {after}, and were {before} before; no cause stands out",
 }
 WIDEST = 128  # inputs; wider rows are watched without them
+MOST_TEXTS = 4096  # told apart in a column; all later ones count as one
 PIECE = 8192  # rows of a frame that are converted at once
 BEFORE, FEWEST_BEFORE = 2048, 128  # rows with which a period is compared
 
@@ -55,6 +56,7 @@ class Event:
         column: the name of the input, or its number if it has none; None if the labels changed.
         before, after: the figure that changed, which depends on the kind.
         confidence: from 0 to 1.
+        text: the new value of an input that holds texts; None for other events.
     """
 
     row: int
@@ -64,6 +66,7 @@ class Event:
     before: float
     after: float
     confidence: float
+    text: str | None = None
 
     def __str__(self) -> str:
         return f"row {self.row:,}: {self.sentence()}"
@@ -75,7 +78,7 @@ class Event:
             target: the name of the label.
             number: writes a number.
         """
-        before, after = number(self.before), number(self.after)
+        before, after = number(self.before), number(self.after) if self.text is None else repr(self.text)
         who = target if self.column is None else str(self.column)
         if self.kind in ("label_scale", "input_units") and self.before:
             return f"{who} is {number(self.after / self.before)} times what it was: on average {after}, instead of {before}"
@@ -149,7 +152,7 @@ class Watch(Stateful):
     @property
     def events(self) -> list[Event]:
         """The events so far, sorted by row. A change is judged by the rows since, so the latest event may change yet."""
-        return as_events(np.asarray(self._core.events()), self._names)
+        return as_events(np.asarray(self._core.events()), self._names, self._codes)
 
     def __getstate__(self) -> dict[str, Any]:
         core: dict[str, Any] = self._core.get_state()
@@ -189,7 +192,9 @@ def as_watched(block: RowBlock, rows: slice, where: str, codes: dict[Name, dict[
             used, firsts = np.unique(given.values.codes, return_index=True)
             for code in used[np.argsort(firsts)].tolist():  # in the order of the rows, however they are cut into blocks
                 if code >= 0:
-                    numbers[code] = known.setdefault(texts[code], len(known))
+                    numbers[code] = known.get(texts[code], MOST_TEXTS)
+                    if len(known) < MOST_TEXTS:
+                        numbers[code] = known.setdefault(texts[code], len(known))
             values = numbers[given.values.codes]
         elif given.kind in (kinds.NUMBER, kinds.TRUTH):
             values = np.asarray(given.values, dtype=np.float64)
@@ -207,27 +212,39 @@ def explain(y: Array, errors: Array, X: Any, start: int, stop: int, where: str) 
     rows = slice(max(0, start - BEFORE), stop)
     table, names = np.empty((stop - rows.start, 0)), None
     coded: list[bool] = []
+    codes: dict[Name, dict[str, int]] = {}
     if X is not None:
         block = as_block(X, where)
-        table, coded = as_watched(block, rows, where, {})
+        table, coded = as_watched(block, rows, where, codes)
         names = block.names
-    found = explain_rows(y[rows], errors[rows], table, coded, start - rows.start, names)
+    found = explain_rows(y[rows], errors[rows], table, coded, start - rows.start, names, codes)
     return [replace(event, row=event.row + rows.start, found=start) for event in found]
 
 
 def explain_rows(
-    y: Array, errors: Array, table: Array, coded: list[bool], start: int, names: Sequence[Name] | None
+    y: Array,
+    errors: Array,
+    table: Array,
+    coded: list[bool],
+    start: int,
+    names: Sequence[Name] | None,
+    codes: Mapping[Name, dict[str, int]],
 ) -> list[Event]:
     """What distinguishes the rows from ``start`` on from those before."""
     labels, missed = (np.ascontiguousarray(values, dtype=np.float64) for values in (y, errors))
     found = _core.explain(labels, missed, np.asarray(table, dtype=np.float64), start, len(labels), coded)
-    return as_events(np.asarray(found), names)
+    return as_events(np.asarray(found), names, codes)
 
 
-def as_events(table: Array, names: Sequence[Name] | None) -> list[Event]:
-    """The events in a table of the core."""
+def as_events(table: Array, names: Sequence[Name] | None, codes: Mapping[Name, dict[str, int]]) -> list[Event]:
+    """The events in a table of the core; ``codes`` are those of the texts of each column."""
     found = []
     for row, at, kind, column, before, after, confidence in table.tolist():
         place = None if column < 0 else int(column) if names is None else names[int(column)]
-        found.append(Event(int(row), int(at), KINDS[int(kind)], place, before, after, confidence))
+        text = _text(codes[place], after) if KINDS[int(kind)] == "category_new" and place in codes else None
+        found.append(Event(int(row), int(at), KINDS[int(kind)], place, before, after, confidence, text))
     return found
+
+
+def _text(codes: dict[str, int], code: float) -> str:
+    return next((text for text, each in codes.items() if each == code), "another text")

@@ -56,7 +56,7 @@ class Tail:
         inputs = names[2:]
         table = np.column_stack([np.empty((stop - begin, 0)), *(whole[name][rows] for name in inputs)])
         coded = [name in self.coded for name in inputs]
-        found = explain_rows(whole[""][rows], whole[" "][rows], table, coded, start - begin, inputs)
+        found = explain_rows(whole[""][rows], whole[" "][rows], table, coded, start - begin, inputs, self.codes)
         return [replace(event, row=event.row + begin, found=start) for event in found]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
@@ -60,11 +61,21 @@ def sentence(facts: Facts, event: Event) -> str:
 
 
 def changes(facts: Facts) -> list[tuple[str, str, str]]:
-    """The latest events: when, what, and how sure."""
-    return [
-        (facts.moment(event.row), sentence(facts, event), words.share(min(event.confidence, 0.99)))
-        for event in facts.events[-MOST_CHANGES:]
-    ]
+    """The latest events: when, what, and how sure. New values of one column are one line."""
+    events, fresh, lines = facts.events, defaultdict[object, list[Event]](list), []
+    for event in events:
+        if event.kind == "category_new":
+            fresh[event.column].append(event)
+    for event in events:
+        first, *later = fresh[event.column] if event.kind == "category_new" else [event]
+        if event is not first:
+            continue
+        said = sentence(facts, event)
+        if later:
+            since = words.count(len(later), "more new value")
+            said = f"{said[:-1]}, and {since}; the last: {facts.moment(later[-1].row)}."
+        lines.append((facts.moment(event.row), said, words.share(min(event.confidence, 0.99))))
+    return lines[-MOST_CHANGES:]
 
 
 def _one_side(record: AlarmRecord) -> list[str]:

@@ -234,8 +234,11 @@ struct Channel {
                 continue;
             ++changes;
             if (coded > 0 && codes > most_codes) { // codes are given in the order in which they appear
-                if (values[i] >= codes)
-                    codes = values[i] + 1, found.fresh = ready && !found.fresh;
+                if (values[i] >= codes) {
+                    if (ready && !found.fresh && codes * 100 <= changes)
+                        found.fresh = true, found.at = i - 1, found.before = codes, found.after = values[i];
+                    codes = values[i] + 1;
+                }
                 continue;
             }
             const auto known = static_cast<Index>(codes);
