@@ -95,7 +95,7 @@ def test_the_stream_goes_through_a_service_that_stops_by_itself(tmp_path, capsys
     assert "960 rows learned" in out
     assert re.search(r"http://127\.0\.0\.1:\d+/$", out, re.MULTILINE)
     engine = Engine(SqliteStore(tmp_path / "service"), Limits())
-    served = engine.models["demand"].export(None)
+    served = engine.log.models["demand"].export(None)
     engine.store.close()
     inputs = zip(*(columns[name].tolist() for name in serving.INPUTS), strict=True)
     rows = [dict(zip(serving.INPUTS, x, strict=True)) for x in inputs]

@@ -122,7 +122,7 @@ BAD_ROWS = [
 @for_each("row, status, places", BAD_ROWS)
 def test_invalid_rows_are_refused_by_row_and_field_and_nothing_is_learned(client, row, status, places):
     good = {"id": "good", "x": {"u": 1.0}, "y": 1.0}
-    last = client.engine.last
+    last = client.engine.log.last
     headers = {"content-type": "application/json"}
     alone = client.post("/v1/models/m/learn", content=json.dumps(row), headers=headers)
     assert refused(alone, status, **places)
@@ -130,7 +130,7 @@ def test_invalid_rows_are_refused_by_row_and_field_and_nothing_is_learned(client
         batch = client.post("/v1/models/m/learn", content=json.dumps({"rows": [good, row]}), headers=headers)
         assert refused(batch, status, row=1, **places)
     assert client.get("/v1/models/m").json()["rows"] == 0
-    assert client.engine.last == last
+    assert client.engine.log.last == last
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_a_refused_batch_learns_nothing_and_names_the_row(tmp_path, spec):
         service.put("m", **spec)
         service.predict("m", id="w", x={"a": 1.0})
         service.learn("m", x={"a": 2.0}, y=1.0)
-        before, last = service.export("m"), service.engine.last
+        before, last = service.export("m"), service.engine.log.last
         rows = [{"id": "w", "y": 1.0}, {"x": {"a": 3.0}, "y": 2.0}]
         for bad, status in (
             ({"x": [1.0, 2.0], "y": 0.0}, 422),
@@ -50,7 +50,7 @@ def test_a_refused_batch_learns_nothing_and_names_the_row(tmp_path, spec):
                 service.learn("m", *rows, bad)
             assert (refused.value.status, refused.value.row) == (status, 2)
         assert service.export("m") == before
-        assert service.engine.last == last
+        assert service.engine.log.last == last
         assert service.learn("m", *rows) == {"learned": 2, "known": 0}
 
 
@@ -85,12 +85,12 @@ def test_rows_pending_too_long_are_dropped_and_counted_even_after_a_restart(tmp_
         service.put("k", learner="rls", keyed=True)
         for number in range(9):
             service.predict("k", id=str(number), key="uvw"[number % 3], x=[1.0])
-        before = service.status("k"), list(service.engine.models["k"].ids)
+        before = service.status("k"), list(service.engine.log.models["k"].ids)
         killed = copy_of(tmp_path / "a", tmp_path / "b")
     assert before[0]["dropped"] == 5
     assert before[1] == ["5", "6", "7", "8"]
     with Direct(killed, waiting=4, rows=4) as again:
-        assert (again.status("k"), list(again.engine.models["k"].ids)) == before
+        assert (again.status("k"), list(again.engine.log.models["k"].ids)) == before
         with pytest.raises(Problem) as refused:
             again.learn("k", id="0", y=1.0)
         assert refused.value.status == 404
@@ -206,7 +206,7 @@ def test_only_the_latest_rows_are_kept(tmp_path):
             service.learn("m", *[{"x": [1.0], "y": float(n)} for n in range(start, start + 250)])
         for number in range(2000, 2030):
             service.learn("m", x=[1.0], y=float(number))
-        model = service.engine.models["m"]
+        model = service.engine.log.models["m"]
         seen, status, _ = model.news(0, None)
         assert seen == 2030
         assert [row[4] for row in status["latest"]] == [float(n) for n in range(1730, 2030)]
@@ -255,9 +255,9 @@ def test_a_reset_model_is_as_new_and_its_ids_are_free(tmp_path):
         service.learn("m", x=[1.0], y=1e160)
         service.predict("m", id="waits", x=[1.0])
         service.learn("m", id="told", x=[1.0], y=1.0)
-        since = service.engine.models["m"].since
-        assert service.reset("m") == service.status("m") == {**new, "since": service.engine.models["m"].since}
-        assert service.engine.models["m"].since > since
+        since = service.engine.log.models["m"].since
+        assert service.reset("m") == service.status("m") == {**new, "since": service.engine.log.models["m"].since}
+        assert service.engine.log.models["m"].since > since
         killed = copy_of(tmp_path / "a", tmp_path / "b")
     with Direct(killed) as again:
         with pytest.raises(Problem) as refused:
@@ -315,7 +315,7 @@ def test_a_copy_that_is_removed_at_once_leaves_nothing(tmp_path):
         service._do(both)
         killed = copy_of(tmp_path / "a", tmp_path / "b")
     with Direct(killed) as again:
-        assert list(again.engine.models) == ["m"]
+        assert list(again.engine.log.models) == ["m"]
         assert again.engine.store._read("SELECT count(*) FROM snapshots, recent WHERE snapshots.model = 2") == [(0,)]
 
 
@@ -324,7 +324,7 @@ def test_the_log_is_cut_by_its_bytes_too(tmp_path):
         service.put("m", learner="rls")
         for row in range(60):
             service.learn("m", *[{"id": f"r{row}-{part}", "x": {"a": part / 7}, "y": 1.0} for part in range(20)])
-        assert service.engine._cut > 0
+        assert service.engine.log.cut > 0
         assert service.engine.log_length < 20
         service.engine._save = lambda seconds: None  # stops as if killed
     with Direct(tmp_path / "service", log=10_000) as again:

@@ -23,7 +23,20 @@ VALUES = [
     {"learner": "rls"},
     {"learner": {"learner": "rls"}}, ["rls", {"learner": "nobody"}],
 ]  # fmt: skip
-LEARNERS = ["auto", "rls", "lms", "kernel", "network", "sparse_dfop", "kalman", "eg", "nobody", "pipeline", "averaged"]
+LEARNERS = [
+    "auto",
+    "rls",
+    "lms",
+    "kernel",
+    "network",
+    "sparse_dfop",
+    "kalman",
+    "eg",
+    "nobody",
+    "pipeline",
+    "averaged",
+    "classifier",
+]
 PARAMS = [
     "rate",
     "ridge",
@@ -37,6 +50,7 @@ PARAMS = [
     "intercept",
     "gamma",
     "steps",
+    "classes",
 ]
 HEADERS = [
     {"content-type": "application/json"},
@@ -75,15 +89,16 @@ def one_row(rng):
 
 def one_request(rng):
     """A method, a path, a body and headers."""
-    name = rng.choice(["m", "k", "f", "n", "nobody", "%00", "..", "é", "x" * 300])
+    name = rng.choice(["m", "k", "f", "c", "p", "n", "nobody", "%00", "..", "é", "x" * 300])
     call = rng.choice(["/predict", "/learn", "/learn", "/forecast", "", "/export", "/nowhere", "/copy", "/reset"])
     method = rng.choice(["POST", "POST", "POST", "GET", "PUT", "PUT", "DELETE", "PATCH"])
-    if method == "DELETE" and name in "mkf":
+    if method == "DELETE" and name in "mkfcp":
         method = "POST"
     if method == "PUT":
         params = {rng.choice(PARAMS): rng.choice(VALUES) for _ in range(rng.randrange(3))}
         body = {"learner": rng.choice(LEARNERS), "params": params, "level": rng.choice([0.9, rng.choice(VALUES)])}
         body |= {"steps": rng.choice([None, 2, rng.choice(VALUES)]), "keyed": rng.choice([False, rng.choice(VALUES)])}
+        body |= {"pooled": rng.choice([False, True, rng.choice(VALUES)])}
         body = {part: value for part, value in body.items() if rng.random() < 0.7}
     elif call in ("/copy", "/reset") and rng.random() < 0.7:
         body = {
@@ -116,15 +131,17 @@ def test_no_request_causes_a_server_error_and_no_refused_one_is_learned(tmp_path
         "m": {"learner": "rls"},
         "k": {"learner": "lms", "keyed": True},
         "f": {"learner": "rls", "steps": 2},
+        "c": {"learner": "classifier"},
+        "p": {"learner": "rls", "keyed": True, "pooled": True},
     }.items():
         assert client.put(f"/v1/models/{name}", json=config).status_code == 201
     seen = {}
     for number in range(REQUESTS):
         method, path, data, headers = SURE[number] if number < len(SURE) else one_request(rng)
         before = (
-            engine.last,
-            len(engine.models),
-            {name: model.export(None) for name, model in engine.models.items() if name in "mf"},
+            engine.log.last,
+            len(engine.log.models),
+            {name: model.export(None) for name, model in engine.log.models.items() if name in "mfcp"},
         )
         answer = client.request(method, path, content=data, headers=headers)
         seen[answer.status_code] = seen.get(answer.status_code, 0) + 1
@@ -134,15 +151,15 @@ def test_no_request_causes_a_server_error_and_no_refused_one_is_learned(tmp_path
             assert "Traceback" not in answer.text
             assert str(tmp_path) not in answer.text
             after = (
-                engine.last,
-                len(engine.models),
-                {name: model.export(None) for name, model in engine.models.items() if name in "mf"},
+                engine.log.last,
+                len(engine.log.models),
+                {name: model.export(None) for name, model in engine.log.models.items() if name in "mfcp"},
             )
             assert after == before, (method, path, data, answer.text)
-    models = {name: client.get(f"/v1/models/{name}").json() for name in list(engine.models)}
+    models = {name: client.get(f"/v1/models/{name}").json() for name in list(engine.log.models)}
     engine.stop()
     assert seen.keys() >= {200, 201, 404, 405, 409, 413, 415, 422}
     again = Engine(SqliteStore(tmp_path / "s"), engine.limits)
-    assert {name: json.loads(json.dumps(model.status())) for name, model in again.models.items()} == models
+    assert {name: json.loads(json.dumps(model.status())) for name, model in again.log.models.items()} == models
     again.store.close()
     assert "a call failed" not in caplog.text

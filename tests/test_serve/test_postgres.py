@@ -45,16 +45,16 @@ def store(database):
 
 
 def test_snapshots_and_the_log_recover_the_same_models(database, monkeypatch):
-    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % 7 or self._save(0.0))
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.log.last % 7 or self._save(0.0))
     with Direct(store(database)) as service:
         service.put("k", learner="rls", keyed=True)
         drive(service, "k", np.random.default_rng(2), 60, ("u", "v"))
-        expected = [service.export("k", key) for key in "uv"], service.status("k"), list(service.engine.models["k"].ids)
+        expected = [service.export("k", key) for key in "uv"], service.status("k"), list(service.engine.log.models["k"].ids)
         service.engine._save = lambda seconds: None  # stops as if killed
     with Direct(store(database)) as again:
-        assert again.engine._cut > 0
+        assert again.engine.log.cut > 0
         assert again.engine.log_length > 0
-        found = [again.export("k", key) for key in "uv"], again.status("k"), list(again.engine.models["k"].ids)
+        found = [again.export("k", key) for key in "uv"], again.status("k"), list(again.engine.log.models["k"].ids)
         assert found == expected
 
 
@@ -75,7 +75,7 @@ def test_a_disk_too_full_to_recover_from_is_tried_again(database, monkeypatch, p
         service.put("m", learner="rls")
         service.learn("m", id="a", x=[1.0], y=2.0)
         engine, model = service.engine, service.export("m")
-        recover, commit, left = engine.recover, engine.store.commit, [LostError("gone"), FullError("no room")]
+        recover, commit, left = engine.log.recover, engine.store.commit, [LostError("gone"), FullError("no room")]
         if part == "recovery":
             left = [FullError("no room"), FullError("no room")]
 
@@ -86,11 +86,11 @@ def test_a_disk_too_full_to_recover_from_is_tried_again(database, monkeypatch, p
             raise left.pop(0)
 
         def fail_again():
-            monkeypatch.setattr(engine, "recover", recover)
+            monkeypatch.setattr(engine.log, "recover", recover)
             raise left.pop(0)
 
         monkeypatch.setattr(engine.store, "commit", fail)
-        monkeypatch.setattr(engine, "recover", fail_again)
+        monkeypatch.setattr(engine.log, "recover", fail_again)
         answer, statuses = None, set()
         while answer is None:
             try:

@@ -118,7 +118,7 @@ def test_a_model_of_the_command_line_predicts_rows_in_the_service(capsys, tmp_pa
     assert (code, err) == (0, "")
     model, client = dl.load(tmp_path / "m"), start()
     client.put("/v1/models/m", json={"learner": "rls", "steps": steps})
-    client.engine.models["m"].units[""].learner = dl.load(tmp_path / "m")
+    client.engine.log.models["m"].units[""].learner = dl.load(tmp_path / "m")
     sent = [{"x": as_json(row)} for row in rows_of(AHEAD[:3])]
     if steps is None:
         expected = [model.predict_one(row) for row in rows_of(AHEAD[:3])]

@@ -37,7 +37,7 @@ def test_a_recovered_model_matches_the_library_bit_for_bit(tmp_path, learner):
 def test_snapshots_and_a_log_truncated_after_them_change_nothing(tmp_path, entries, monkeypatch):
     """One unit is saved at a time, so units include different amounts of the log."""
     monkeypatch.setattr("driftline.serve.engine._SLICE", 0.0)
-    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % entries or self._save(0.0))
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.log.last % entries or self._save(0.0))
     keys = ("u", "v", "w")
     with Direct(tmp_path / "plain", entries=10**6) as service, monkeypatch.context() as patch:
         patch.setattr(Engine, "_keep_short", lambda self: None)
@@ -50,9 +50,9 @@ def test_snapshots_and_a_log_truncated_after_them_change_nothing(tmp_path, entri
         assert service.engine.counts["snapshots"] > 5
         killed = copy_of(tmp_path / "cut", tmp_path / "killed")
     with Direct(killed) as again:
-        assert again.engine._cut > 0
+        assert again.engine.log.cut > 0
         assert ([again.export("k", key) for key in keys], again.status("k")["mse"]) == expected
-        assert list(again.engine.models["k"].ids) == waiting
+        assert list(again.engine.log.models["k"].ids) == waiting
 
 
 def test_a_damaged_entry_is_named_and_stops_the_start(tmp_path):
@@ -85,7 +85,7 @@ def test_a_half_written_tail_is_dropped_and_a_damaged_middle_is_not(tmp_path):
     for kept in (len(whole) - 100, len(whole) - 4096, len(whole) // 2):
         log.write_bytes(whole[:kept])
         with Direct(copy_of(killed, tmp_path / f"tail{kept}")) as again:
-            learner, last = dl.from_bytes(again.export("m")), again.engine.last
+            learner, last = dl.from_bytes(again.export("m")), again.engine.log.last
         expected = dl.RLS()
         for number in range(last):
             expected.learn_one([float(number)], 1.0)
@@ -130,7 +130,7 @@ def test_a_call_that_is_repeated_after_a_full_disk_is_acknowledged_only_once_it_
     """The disk has room again while the models are recovered, for a moment."""
     with Direct(tmp_path) as service:
         service.put("m", learner="rls")
-        engine, commit, recover = service.engine, service.engine.store.commit, service.engine.recover
+        engine, commit, recover = service.engine, service.engine.store.commit, service.engine.log.recover
         failures = [FullError("no room"), FullError("no room again")]
 
         def full(group):
@@ -143,7 +143,7 @@ def test_a_call_that_is_repeated_after_a_full_disk_is_acknowledged_only_once_it_
             engine._probed = 0.0
 
         monkeypatch.setattr(engine.store, "commit", full)
-        monkeypatch.setattr(engine, "recover", slow)
+        monkeypatch.setattr(engine.log, "recover", slow)
         assert service.learn("m", id="a", x=[1.0], y=2.0) == {"learned": 1, "known": 0}
         assert len(read_log(tmp_path)[1]) == 1
         assert engine.counts["learned"] == 1

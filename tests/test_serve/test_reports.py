@@ -71,9 +71,9 @@ def test_questions_are_reported_row_by_row(client):
 
 
 def test_a_batch_of_refused_rows_alone_changes_nothing(client):
-    before = client.engine.last
+    before = client.engine.log.last
     found = post(client, "learn", {"id": "x", "y": 1.0}, {"id": "x", "y": 1.0}, 3)
-    assert (found["learned"], found["known"], client.engine.last) == (0, 0, before)
+    assert (found["learned"], found["known"], client.engine.log.last) == (0, 0, before)
     assert [row["error"]["status"] for row in found["rows"]] == [404, 404, 422]
     assert refused(client.post("/v1/models/m/learn", json={"rows": [3], "on_error": "report", "more": 1}), 422, field="more")
     assert refused(client.post("/v1/models/m/learn", json={"rows": [3], "on_error": "skip"}), 422, field="on_error")
@@ -97,12 +97,12 @@ def test_reported_batches_of_any_learner_equal_the_library_after_a_kill(tmp_path
             if not number % 3:
                 service.learn("m", *[{"id": row["id"], "y": 1.0} for row in rows], report=True)
         killed = copy_of(tmp_path / "a", tmp_path / "b")
-        units = service.engine.models["m"].units
+        units = service.engine.log.models["m"].units
         expected = {key: service.export("m", key) for key in units}
     account = library_account(killed)
     assert {key: learner.to_bytes() for (_, key), (learner, _) in account.items()} == expected
     with Direct(killed) as again:
-        assert {key: again.export("m", key) for key in again.engine.models["m"].units} == expected
+        assert {key: again.export("m", key) for key in again.engine.log.models["m"].units} == expected
 
 
 def test_labels_wait_for_their_rows(tmp_path):

@@ -34,7 +34,7 @@ def figures(said):
 
 def test_the_last_hour_and_day_are_those_of_their_rows_after_any_restart(tmp_path, clock, monkeypatch):
     """A row every 100 s for 30 hours, alone, by id or in tables; snapshots are written in between."""
-    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.last % 5 or self._save(0.0))
+    monkeypatch.setattr(Engine, "_keep_short", lambda self: self.log.last % 5 or self._save(0.0))
     rng, said, labels, folder = np.random.default_rng(0), [], [], tmp_path / "0"
     with Direct(folder) as service:
         service.put("m", learner="rls")

@@ -97,7 +97,7 @@ def test_the_log_of_a_model_that_cannot_be_read_is_kept(tmp_path, monkeypatch):
         service.predict("m", id="late", x={"a": 1.0, "b": 2.0, "c": 3.0})
         expected = learned(service, "m"), learned(service, "n")
         killed = copy_of(tmp_path / "a", tmp_path / "b")
-        first = service.engine.last
+        first = service.engine.log.last
     with Direct(killed) as old:
         assert learned(old, "n") == expected[1]  # it has only the log
         with pytest.raises(Problem, match="a newer format") as refused:
@@ -122,16 +122,16 @@ def test_a_damaged_snapshot_sets_its_model_aside(tmp_path):
             service.put(name, learner="rls", keyed=name == "n")
             service.learn(name, x=[1.0], y=1.0, **({"key": "k"} if name == "n" else {}))
     with Direct(tmp_path / "a") as service:
-        store, place = service.engine.store, service.engine.models["n"].number
+        store, place = service.engine.store, service.engine.log.models["n"].number
         with store._transaction() as cursor:
             cursor.execute("UPDATE snapshots SET data = substr(data, 1, 500) WHERE model = ?", (place,))
     with Direct(tmp_path / "a") as service:
         assert service.status("m")["rows"] == 1
-        assert service.engine.unreadable["n"].startswith("key 'k': truncated, or not a driftline model")
+        assert service.engine.log.unreadable["n"].startswith("key 'k': truncated, or not a driftline model")
         service.delete("n")
         service.put("n", learner="rls")
     with Direct(tmp_path / "a") as service:
-        assert (service.engine.unreadable, service.status("n")["rows"]) == ({}, 0)
+        assert (service.engine.log.unreadable, service.status("n")["rows"]) == ({}, 0)
 
 
 def test_model_files_in_a_folder_are_migrated(tmp_path):

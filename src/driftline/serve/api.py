@@ -93,8 +93,8 @@ class Api:
         return _Json(await self.engine.call(self._statuses))
 
     def _statuses(self) -> dict[str, Any]:
-        found = {"models": [model.summary() for model in self.engine.models.values()]}
-        return found | ({"unreadable": self.engine.unreadable} if self.engine.unreadable else {})
+        found = {"models": [model.summary() for model in self.engine.log.models.values()]}
+        return found | ({"unreadable": self.engine.log.unreadable} if self.engine.log.unreadable else {})
 
     async def _get(self, call: HttpCall) -> HttpAnswer:
         name, key = call.name, call.key
@@ -113,7 +113,7 @@ class Api:
         return _Json(status, 201 if made else 200)
 
     async def _aliases(self, _: HttpCall) -> HttpAnswer:
-        return _Json({"aliases": await self.engine.call(lambda: dict(self.engine.aliases))})
+        return _Json({"aliases": await self.engine.call(lambda: dict(self.engine.log.aliases))})
 
     async def _alias(self, call: HttpCall) -> HttpAnswer:
         alias, given = self._new_name(call.name, "name"), self.requests.read_alias(await self._body(call))
@@ -208,13 +208,13 @@ class Api:
     async def _metrics(self, call: HttpCall) -> HttpAnswer:
         engine = self.engine
         try:
-            models = await engine.call(lambda: {name: model.counters() for name, model in engine.models.items()})
+            models = await engine.call(lambda: {name: model.counters() for name, model in engine.log.models.items()})
         except Problem:  # another service leads, and this one does not know its models yet
             models = {}
         gauges = {
             "event_streams": self.events.count, "log_entries": engine.log_length, "full": int(engine.full),
-            "queue_calls": engine.waiting_calls, "leader": int(engine.leading), "unreadable_models": len(engine.unreadable),
-            "resident_bytes": metrics.resident(),
+            "queue_calls": engine.waiting_calls, "leader": int(engine.leading), "resident_bytes": metrics.resident(),
+            "unreadable_models": len(engine.log.unreadable),
         }  # fmt: skip
         openmetrics = "application/openmetrics-text" in (call.header(b"accept") or "")
         found = [*self.calls.families(), *metrics.families(engine.counters(), models, gauges)]

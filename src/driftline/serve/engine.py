@@ -11,18 +11,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from typing import Any
 
-from driftline.errors import ModelFileError
 from driftline.serve.call_queue import BusyError, CallQueue, QueuedCall, deliver, refuse
 from driftline.serve.classes import ClassAnswer, Classes
 from driftline.serve.learners import Config, Served
 from driftline.serve.limits import Limits
 from driftline.serve.models import EarlyLabel, Model, Refused, Steps, Told, collect, finished
-from driftline.serve.problems import Problem, StoreError
-from driftline.serve.requests import BatchTable, Row, rows_of
-from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store, setting
+from driftline.serve.problems import Problem
+from driftline.serve.replica import Replica
+from driftline.serve.requests import BatchTable, Row
+from driftline.serve.store import FullError, Group, LogEntry, LostError, Snapshot, Store
 from driftline.serve.unit import Answer, Unit
 from driftline.serve.webhook import Webhook
 
@@ -71,12 +70,9 @@ class Engine:
         self._queue = CallQueue(limits.queue)
         self._thread = threading.Thread(target=self._work, name="driftline-engine", daemon=True)
         self._probed = 0.0
-        self.last = self._cut = 0
-        self.models: dict[str, Model] = {}
-        self.aliases: dict[str, str] = {}  # the names of their models
-        self.unreadable: dict[str, str] = {}  # models that this version cannot read, and why
-        self._known = False  # whether the models are as the log says
-        self._group = Group()
+        self.log = Replica(store, limits)
+        self._drop_group()
+        self._untidy, self._saving, self._checked = True, False, 0
         self._at_work: Counter[int] = Counter()  # calls that work on a model, by its number
         self._long: deque[LongCall] = deque()
         self._late: list[QueuedCall] = []  # changes of models that other calls work on
@@ -86,14 +82,25 @@ class Engine:
             store.close()
             raise
 
-    # Recovery.
+    def _begin_group(self) -> None:
+        self._group = Group()
+        self._fresh: dict[tuple[int, str], Told] = {}
+        self._alarms: list[dict[str, Any]] = []
+
+    def _drop_group(self) -> None:
+        """Forgets changes that are not in the log; the models must be read again, if there were any."""
+        self._begin_group()
+        self._forgetting: dict[int, int] = {}  # models, and the label up to which ids may be forgotten
+
+    # Which service leads.
 
     def _lead(self) -> bool:
         """Takes the lead, unless another service has it."""
         if not self.store.lead():
             return False
-        self.recover()
-        if self._moved and not self._aside:  # the entries of models aside are still to be replayed
+        self.log.recover()
+        self._untidy, self._saving, self._checked = True, False, self.log.last
+        if self.log.moved and not self.log.aside:  # the entries of models aside are still to be replayed
             self.store.settle()
         return True
 
@@ -106,128 +113,9 @@ class Engine:
             _log.error("%s; this service could not take over", error)
         if self.leading:
             self.full = False
-            _log.info("this service is now the leader", extra={"more": {"entries": self.last}})
+            _log.info("this service is now the leader", extra={"more": {"entries": self.log.last}})
         else:
-            self._follow()
-
-    def _follow(self) -> None:
-        """Learns what the leader has learned since, so that this service can answer questions."""
-        store = self.store
-        try:
-            with store.view():
-                numbers = {number for number, *_ in store.models()}
-                if not self._known or store.cut() > self.last or numbers != self._numbered.keys() | self._aside.keys():
-                    self.recover()
-                self._restore_classes()
-                for entry in store.entries(self.last):
-                    self._replay(entry)
-                self.aliases, self._cut = store.aliases(), store.cut()
-        except LostError:
-            return  # what is known stays true
-        except StoreError as error:
-            _log.error("the log of the leader cannot be followed: %s", error)
-            self._known = False
-
-    def recover(self) -> None:
-        """Loads the snapshots and replays the rest of the log, as it was first run. Raises StoreError on a mismatch."""
-        store = self.store
-        self._known = False
-        self.models = {}
-        self._numbered: dict[int, Model] = {}
-        self.unreadable = {}
-        self._aside: dict[int, str] = {}  # their numbers and names
-        self._held: int | None = None  # the first entry of the log that they need
-        self._dirty: dict[tuple[int, str], int] = {}  # changed units, and the first log entry after their snapshot
-        self._group, self._fresh = Group(), dict[tuple[int, str], Told]()
-        self._alarms: list[dict[str, Any]] = []  # of the group
-        for number, name, config, since, labels in store.models():
-            try:
-                model = self._numbered[number] = self.models[name] = Model(number, name, config, since, self.limits)
-                model.labels = labels
-            except (Problem, ModelFileError) as error:
-                self._set_aside(number, name, str(error))
-        self.aliases = store.aliases()
-        self._number = store.newest_number()
-        self._forgetting: dict[int, int] = {}  # models, and the label up to which ids may be forgotten
-        self._untidy = True
-        for snapshot in store.snapshots():
-            if snapshot.model in self._aside:
-                continue
-            try:
-                self._numbered[snapshot.model].add(snapshot.data)
-            except ModelFileError as error:
-                where = f"key {snapshot.key!r}: " if snapshot.key else ""
-                name = self._numbered.pop(snapshot.model).name
-                del self.models[name]
-                self._set_aside(snapshot.model, name, where + str(error).removeprefix("from_bytes: "))
-            except KeyError:
-                raise StoreError(f"there is a snapshot of model {snapshot.model}, which does not exist") from None
-        self._restore_classes()
-        for number, id, label in store.early():
-            if number in self._numbered:
-                self._numbered[number].early[id] = label
-        for number, place, state in store.recent():
-            if number in self._numbered:
-                self._numbered[number].scores.restore_slots(place, state)
-        for model in self._numbered.values():
-            model.order_ids()
-        self.last = self._cut = store.cut()
-        self._saving, self._bytes = False, 0  # of the log, approximately
-        self._moved = store.written_by != setting()
-        different = sum(map(self._replay, store.entries(self.last)))
-        for model in self._numbered.values():
-            model.order_ids()
-        if self._moved:
-            words = "the log was written by %s and replayed by %s; %d answers differ in their last bits, and stay as given"
-            _log.warning(words, store.written_by, setting(), different)
-        self._checked = self.last
-        self._known = True
-
-    def _restore_classes(self) -> None:
-        for number, labels in self.store.classes().items():
-            if number in self._numbered:
-                self._numbered[number].restore_classes(labels)
-
-    def _set_aside(self, number: int, name: str, reason: str) -> None:
-        """Goes on without a model that cannot be read. Its snapshots and its log are kept for a version that can."""
-        _log.error("the model %s cannot be read, and is kept as it is: %s", name, reason)
-        self.unreadable[name], self._aside[number] = reason, name
-
-    def _replay(self, entry: LogEntry) -> int:
-        """Applies a log entry. Returns the number of answers that differ from those given."""
-        self.last = entry.number
-        self._bytes += len(entry.body) + len(entry.note)
-        if entry.model in self._aside and self._held is None:
-            self._held = entry.number
-        model = self._numbered.get(entry.model)
-        if model is None:  # deleted since
-            return 0
-        rows = rows_of(entry.body)
-        note = json.loads(entry.note) if entry.note else {}
-        new = note.get("rows", range(len(rows)))
-        different = 0
-        try:
-            if entry.kind == "learn":
-                rows = rows if model.classes is None else model.classes.numbered(rows, None)
-                finished(model.learn(rows, list(new), lambda: entry.number, entry.at))
-            else:
-                given = dict(zip(new, map(Answer.of_plain, note["answers"]), strict=True))
-                waited = finished(model.wait(rows, list(new), note.get("gone", []), lambda: entry.number))
-                for index, answer in waited[0]:
-                    if answer != given[index]:
-                        different += 1
-                        model.correct(rows[index].id or "", given[index])
-        except Problem as problem:
-            raise StoreError(f"entry {entry.number} of the log does not replay: {problem.detail}") from problem
-        if different and not self._moved:
-            raise StoreError(f"entry {entry.number} of the log replays to a different answer from the one given")
-        self._mark(model, entry.number)
-        return different
-
-    def _mark(self, model: Model, number: int) -> None:
-        for key in model.changed:
-            self._dirty.setdefault((model.number, key), number)
-        model.changed.clear()
+            self.log.follow()
 
     # Calls. A call that raises Problem has changed nothing.
 
@@ -238,11 +126,11 @@ class Engine:
 
     def model(self, name: str) -> Model:
         """The model with this name or alias; raises Problem 404 if there is none."""
-        name = self.aliases.get(name, name)
-        if name in self.unreadable:
-            raise Problem(503, f"the model {name} cannot be read: {self.unreadable[name]}")
+        name = self.log.aliases.get(name, name)
+        if name in self.log.unreadable:
+            raise Problem(503, f"the model {name} cannot be read: {self.log.unreadable[name]}")
         try:
-            return self.models[name]
+            return self.log.models[name]
         except KeyError:
             raise Problem(404, f"there is no model {name!r}") from None
 
@@ -263,12 +151,12 @@ class Engine:
             self._at_work[model.number] -= 1
 
     def _next_number(self) -> int:
-        return self.last + 1
+        return self.log.last + 1
 
     def put(self, name: str, config: dict[str, Any]) -> tuple[bool, dict[str, Any]]:
         """Creates a model. Returns whether it is new, and its status."""
         self._require_lead()
-        known = self.models.get(name)
+        known = self.log.models.get(name)
         if known is not None:
             if known.config != config:
                 raise Problem(409, f"the model {name} already exists with a different configuration")
@@ -281,7 +169,7 @@ class Engine:
     def put_file(self, name: str, config: Config, learners: dict[str, Served]) -> tuple[bool, Config]:
         """Creates a model with trained learners by key. Returns whether it is new, and its status."""
         self._require_lead()
-        known = self.models.get(name)
+        known = self.log.models.get(name)
         if known is not None:
             if known.config != config:
                 raise Problem(409, f"the model {name} already exists and was not made from this file: choose another name")
@@ -299,43 +187,39 @@ class Engine:
     def alias(self, alias: str, name: str) -> bool:
         """Lets an alias stand for a model; returns whether the alias is new."""
         self._require_lead()
-        if alias in self.models or alias in self.unreadable:
+        if alias in self.log.models or alias in self.log.unreadable:
             raise Problem(409, f"there is a model {alias!r}, which cannot be an alias", field="name")
-        if name not in self.models:
+        if name not in self.log.models:
             raise Problem(404, f"there is no model {name!r}", field="model")
-        new = alias not in self.aliases
-        if new and len(self.aliases) >= self.limits.models:
+        new = alias not in self.log.aliases
+        if new and len(self.log.aliases) >= self.limits.models:
             raise Problem(422, f"the service already has {self.limits.models} aliases, the maximum")
         self._room()
-        self.aliases[alias] = self._group.aliases[alias] = name
+        self.log.aliases[alias] = self._group.aliases[alias] = name
         return new
 
     def remove_alias(self, alias: str) -> None:
         """Removes an alias, not its model."""
         self._require_lead()
-        if alias not in self.aliases:
+        if alias not in self.log.aliases:
             raise Problem(404, f"there is no alias {alias!r}")
         self._room()
-        del self.aliases[alias]
+        del self.log.aliases[alias]
         self._group.aliases[alias] = None
 
     def delete(self, name: str) -> None:
         """Removes a model and everything it learned. One that has aliases is refused."""
         self._require_lead()
-        name = self.aliases.get(name, name)
-        if aliases := [alias for alias, of in self.aliases.items() if of == name]:
+        name = self.log.aliases.get(name, name)
+        if aliases := [alias for alias, of in self.log.aliases.items() if of == name]:
             raise Problem(409, f"{', '.join(aliases)} stands for the model {name}: move or delete the alias first")
-        if name not in self.unreadable:
+        if name not in self.log.unreadable:
             model = self._free(name)
             self._room()
             self._remove(model)
             return
         self._room()
-        del self.unreadable[name]
-        (number,) = (number for number, of in self._aside.items() if of == name)
-        del self._aside[number]
-        self._held = self._held if self._aside else None
-        self._group.deleted.append(number)
+        self._group.deleted.append(self.log.remove_unreadable(name))
 
     def reset(self, name: str) -> dict[str, Any]:
         """Replaces a model by a new one of the same configuration; returns its status."""
@@ -350,7 +234,7 @@ class Engine:
     def copy(self, name: str, to: str, replace: bool) -> dict[str, Any]:
         """Creates a model with all that another one learned, its scores and its waiting rows; returns its status."""
         self._require_lead()
-        model, known = self._free(name), self.models.get(to)
+        model, known = self._free(name), self.log.models.get(to)
         if model is known:
             raise Problem(409, f"the model {name} cannot be copied to itself", field="to")
         if known is not None:
@@ -363,24 +247,24 @@ class Engine:
         self._room()
         snapshots = [Snapshot(made.number, key, unit.place, model.snapshot(key)) for key, unit in model.units.items()]
         recent = model.scores.slots_state()
-        made.scores.restore_slots(self.last, recent)
+        made.scores.restore_slots(self.log.last, recent)
         if known is not None:
             self._remove(known)
         self._add(made, snapshots)
-        self._group.recent.append((made.number, self.last, recent))
+        self._group.recent.append((made.number, self.log.last, recent))
         for id, label in model.early.items():
             self._set_early(made, id, label)
         return made.status()
 
     def _new_model(self, name: str, config: dict[str, Any]) -> Model:
         """A model that is not in the service yet; raises Problem 409 if its name is an alias."""
-        if name in self.unreadable:
-            raise Problem(409, f"the model {name} already exists, but cannot be read: {self.unreadable[name]}")
-        if name in self.aliases:
-            raise Problem(409, f"{name} is an alias of the model {self.aliases[name]}")
-        if name not in self.models and len(self.models) >= self.limits.models:
+        if name in self.log.unreadable:
+            raise Problem(409, f"the model {name} already exists, but cannot be read: {self.log.unreadable[name]}")
+        if name in self.log.aliases:
+            raise Problem(409, f"{name} is an alias of the model {self.log.aliases[name]}")
+        if name not in self.log.models and len(self.log.models) >= self.limits.models:
             raise Problem(422, f"the service already has {self.limits.models} models, the maximum")
-        return Model(self._number + 1, name, config, time.time(), self.limits)
+        return Model(self.log.newest + 1, name, config, time.time(), self.limits)
 
     def _add(self, model: Model, snapshots: Sequence[Snapshot] = ()) -> None:
         for snapshot in snapshots:
@@ -390,13 +274,11 @@ class Engine:
             model.meet_classes()
             self._group.classes += [(model.number, *new) for new in model.classes.take_unsaved()]
         self._group.snapshots += snapshots
-        self._number = model.number
-        self.models[model.name] = self._numbered[model.number] = model
+        self.log.add(model)
         self._group.created.append((model.number, model.name, model.config, model.since))
 
     def _remove(self, model: Model) -> None:
-        del self.models[model.name], self._numbered[model.number]
-        self._dirty = {place: first for place, first in self._dirty.items() if place[0] != model.number}
+        self.log.remove(model)
         self._group.deleted.append(model.number)
         self._untidy = True
 
@@ -540,11 +422,11 @@ class Engine:
         return self._fresh.get((model, id)) or self.store.remembered(model, id)
 
     def _append(self, model: Model, kind: str, at: float, body: bytes, note: dict[str, Any]) -> None:
-        self.last += 1
+        self.log.last += 1
         text = json.dumps(note).encode() if note else b""
-        self._bytes += len(body) + len(text)
-        self._group.entries.append(LogEntry(self.last, model.number, kind, at, body, text))
-        self._mark(model, self.last)
+        self.log.bytes += len(body) + len(text)
+        self._group.entries.append(LogEntry(self.log.last, model.number, kind, at, body, text))
+        self.log.mark(model, self.log.last)
 
     def _room(self) -> None:
         """Refuses writes while the disk is full."""
@@ -586,7 +468,7 @@ class Engine:
     @property
     def log_length(self) -> int:
         """The number of entries that a recovery would replay."""
-        return self.last - self._cut
+        return self.log.last - self.log.cut
 
     @property
     def alive(self) -> bool:
@@ -606,7 +488,8 @@ class Engine:
                     self._turn(calls)
                 except LostError as error:
                     _log.error("%s; this service is not the leader until it can take over again", error)
-                    self.leading, self._known = False, self._known and not self._group
+                    self.leading, self.log.known = False, self.log.known and not self._group
+                    self._drop_group()
             if self.leading:
                 self._save(seconds=30.0)
         except BaseException:
@@ -625,7 +508,7 @@ class Engine:
             self._looked = now
         if due and not self.leading:
             self._stand_by()
-        if not self._known:
+        if not self.log.known:
             refuse(calls, Problem(503, _FOLLOWS))
             return
         try:
@@ -718,11 +601,13 @@ class Engine:
             _log.error("the log cannot be written: %s; calls are refused until it can", error)
             self.full, self._probed = True, time.monotonic()
             try:
-                self.recover()
+                self.log.recover()
             except FullError as again:
                 self.store.close()
                 raise LostError(f"the log cannot be read: {again}") from again
-        self._group, self._fresh, self._alarms = Group(), {}, []
+            self._drop_group()
+        else:
+            self._begin_group()
 
     # Trimming the log.
 
@@ -731,40 +616,18 @@ class Engine:
         for number, through in self._forgetting.items():
             self.store.forget(number, through)
         self._forgetting.clear()
-        if self.last - self._checked < 100 and not self._saving and self._bytes <= self.limits.log:
+        if self.log.last - self._checked < 100 and not self._saving and self.log.bytes <= self.limits.log:
             return
-        self._checked = self.last
-        waiting = sum(len(model.ids) for model in self.models.values())
+        self._checked = self.log.last
+        waiting = sum(len(model.ids) for model in self.log.models.values())
         most = self.limits.entries + 4 * waiting  # with many waiting rows saving is slow, so do it less often
         part = 2 if self._saving else 1
-        self._saving = self.last - self._cut > most // part or self._bytes > self.limits.log // part
+        self._saving = self.log.last - self.log.cut > most // part or self.log.bytes > self.limits.log // part
         if self._saving and not self.full:
             self._save(_SLICE)
 
     def _save(self, seconds: float) -> None:
-        """Saves units, those that changed longest ago first, and trims the log up to the first unsaved change."""
-        end = time.monotonic() + seconds
-        snapshots = []
-        for place in self._dirty:
-            model, key = self._numbered[place[0]], place[1]
-            if self._at_work[model.number]:  # its state may be that of a call that is undone
-                break
-            snapshots.append(Snapshot(*place, model.units[key].place, model.snapshot(key)))
-            if time.monotonic() > end:
-                break
-        rest = dict(islice(self._dirty.items(), len(snapshots), None))
-        cut = next(iter(rest.values()), self.last + 1) - 1
-        saved = {snapshot.model for snapshot in snapshots}
-        recent = [(number, self.last, self._numbered[number].scores.slots_state()) for number in saved]
-        try:
-            if snapshots or cut > self._cut:
-                self.store.save(snapshots, recent, cut if self._held is None else min(cut, self._held - 1))
-        except FullError as error:
-            _log.error("snapshots cannot be written: %s", error)
-            return
-        self._bytes = self._bytes * (self.last - cut) // max(self.last - self._cut, 1)  # as if all entries had the same
-        self._dirty, self._cut = rest, cut
-        self.counts["snapshots"] += len(snapshots)
+        self.counts["snapshots"] += self.log.save(seconds, self._at_work)
 
     def _tidy(self) -> None:
         if self._untidy and not self.full:

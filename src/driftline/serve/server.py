@@ -103,7 +103,7 @@ def serve(
         server.run(sockets=[socket])
     finally:
         engine.stop()
-        _log.info("stopped", extra={"more": {"entries": engine.last}})
+        _log.info("stopped", extra={"more": {"entries": engine.log.last}})
 
 
 def _set_up_logs() -> None:
