@@ -50,7 +50,7 @@ MESSAGES = [
     ),
     (lambda m: m.run(np.ones((2, 4)), [1, 2]), r"RLS.run: X has 4 features, but RLS is expecting 3 features as input"),
     (lambda m: m.run(np.ones(3), [1]), r"RLS.run: X must have two dimensions, got 1. Reshape your data"),
-    (lambda m: m.run([{"a": 1.0}], [1]), r"RLS.run: X must be an array or a frame, got a list of mappings; pandas.DataFrame"),
+    (lambda m: m.run([{"a": 1.0}], [1]), r"RLS.run: X must be an array or a frame, got a list of mappings; pandas"),
     (lambda m: m.run({"a": [1.0]}, [1]), r"RLS.run: X must be an array or a frame, got a mapping; pandas.DataFrame"),
     (lambda m: m.run(np.ones((2, 3)), [1]), r"RLS.run: X has 2 rows, y has 1"),
     (lambda m: m.run(np.ones((2, 3)), None), r"RLS.run: y is missing"),

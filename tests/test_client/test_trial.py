@@ -2,11 +2,16 @@
 
 import datetime
 import json
+from zoneinfo import ZoneInfo
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import driftline as dl
 from driftline.client import ServiceError, UnsureError, calls
 from driftline.client.trial import Trial
+from driftline.serve.raw import as_raw
 from tests.cases import for_each
 
 SAFE = calls.learn("m", [{"id": "a", "y": 1.0}], batch=False)
@@ -86,7 +91,6 @@ def test_each_address_is_tried_before_a_pause_and_pauses_grow_to_a_second():
 
 
 def test_rows_are_encoded_as_json():
-    import numpy as np
 
     x = np.array([1, 2], dtype=np.float32)
     sent = calls.learn("a/b é", [{"id": None, "key": None, "x": x, "y": np.int64(3)}], batch=False)
@@ -109,7 +113,37 @@ def test_rows_are_encoded_as_json():
         "f": None,
     }
     assert json.loads(calls.predict("m", [{"x": times}], batch=False).body)["x"] == {
-        "a": "2026-03-01T12:30:00", "b": "2026-03-01", "c": "12:30:00", "d": "2026-03-01T12:30", "e": None, "f": None,
+        "a": "2026-03-01T12:30:00", "b": "2026-03-01", "c": "12:30:00", "d": "2026-03-01T12:30:00.000000",
+        "e": None, "f": None,
     }  # fmt: skip
     with pytest.raises(ValueError, match="JSON"):
         calls.predict("m", [{"x": [float("inf")]}], batch=False)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.datetime(2026, 7, 1, 12, 30, tzinfo=ZoneInfo("Europe/Berlin")),
+        pd.Timestamp("2026-07-01 12:30", tz="Europe/Berlin"),
+        datetime.datetime(2026, 7, 1, 12, 30, 5, 7, tzinfo=datetime.UTC),
+        datetime.time(12, 30, tzinfo=datetime.UTC),
+        pd.Timestamp("2026-07-01 12:30:00.123456789"),
+        np.datetime64("2026-07-01T12"),
+        np.datetime64("2026-07"),
+        datetime.timedelta(minutes=1.5),
+        pd.Timedelta("90s"),
+        np.timedelta64(90_000, "ms"),
+        pd.NA,
+        pd.NaT,
+        None,
+        True,
+    ],
+    ids=repr,
+)
+def test_the_service_reads_a_value_as_the_learner_does(value):
+    """Features of the row that arrives are those of the row that was sent."""
+    sent = calls.learn("m", [{"x": {"u": value, "v": 1.0}, "y": 2.0}], batch=False)
+    here, there = dl.RLS(missing="mean"), dl.RLS(missing="mean")
+    here.learn_one({"u": value, "v": 1.0}, 2.0)
+    there.learn_one(as_raw(json.loads(sent.body)["x"], there), 2.0)
+    assert here.to_bytes() == there.to_bytes()

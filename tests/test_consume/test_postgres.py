@@ -90,3 +90,13 @@ def test_a_column_that_is_no_integer_is_refused(postgresql):
     with pytest.raises(TypeError, match=r"worded\.id must be a column of integers, got 'a'"):
         source.read(1, 0.0)
     source.close()
+
+
+def test_durations_are_read_in_seconds(postgresql):
+    postgresql.execute("CREATE TABLE waits (id int, wait interval)")
+    postgresql.execute("INSERT INTO waits VALUES (1, '1 day 90 seconds')")
+    source = PostgresTable(postgresql.address, "waits")
+    source.open()
+    [entry] = source.read(1, 0.0)
+    source.close()
+    assert entry.content["wait"] == 86_490.0

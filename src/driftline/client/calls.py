@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
+
+from driftline.tables.inputs import as_number
+from driftline.tables.kinds import DATE, is_missing, of_value
 
 Row = Mapping[str, Any]
 
@@ -122,14 +126,20 @@ def _plain(row: Row) -> dict[str, Any]:
 
 
 def _value(value: Any) -> str | float | None:
-    """A feature as JSON: text unchanged, times in ISO 8601, null for a gap, and numbers of any type as floats."""
+    """A feature as JSON, as ``learn_one`` reads it: local times in ISO 8601, durations in seconds, null for a gap."""
     if isinstance(value, str):
         return value
-    if value is None or value != value:
+    if is_missing(value):
         return None
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    if kind == "m" or isinstance(value, timedelta):
+        return as_number(value, "Client", "x")
+    if kind == "M":
+        return str(value.astype("datetime64[D]" if of_value(value) == DATE else "datetime64[us]"))
     if hasattr(value, "isoformat"):
-        return str(value.isoformat())
-    return str(value) if getattr(getattr(value, "dtype", None), "kind", "") == "M" else float(value)
+        local = value.replace(tzinfo=None) if getattr(value, "tzinfo", None) is not None else value
+        return str(local.isoformat())
+    return float(value)
 
 
 def _json(content: Any) -> bytes:

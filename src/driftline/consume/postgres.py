@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -141,4 +142,6 @@ def _bound(value: Any) -> Any:
 
 def _plain(value: Any) -> Any:
     """A value of a column as one of JSON."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     return float(value) if isinstance(value, Decimal) else value.isoformat() if hasattr(value, "isoformat") else value
