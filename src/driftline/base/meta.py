@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -80,3 +80,48 @@ class MetaLearner(Nested):
         core: Composite = self._require_core("set_params")
         core.adopt_params(self._copies(self._base_learners()), self._copies_of_the_top())
         core.limits = self._limits
+
+
+class Ensemble(MetaLearner):
+    """A learner made of several learners."""
+
+    @property
+    def learners_(self) -> list[Learner]:
+        """The trained learners, in order. They belong to the model: inspect them, but do not train them."""
+        return list(self._require_core("learners_").members)
+
+
+class Wrapper(MetaLearner):
+    """A learner made of one learner, its parameter ``learner``, and of ``_default`` if that is None."""
+
+    _default: ClassVar[Learner]
+
+    def _base_learners(self) -> list[Learner]:
+        given = self._given["learner"]
+        return [self._default if given is None else given]
+
+    @property
+    def learner_(self) -> Learner:
+        """The trained learner. It belongs to the model: inspect it, but do not train it."""
+        return self._learner("learner_")
+
+    def _learner(self, what: str) -> Learner:
+        core: Composite = self._require_core(what)
+        return core.members[0]
+
+
+class Front(Wrapper):
+    """A learner behind something that changes its rows or its labels."""
+
+    @property
+    def coef_(self) -> Array:
+        """The weights of the learner within, without the intercept's."""
+        return self._learner("coef_").coef_
+
+    @property
+    def intercept_(self) -> Any:
+        """The intercept of the learner within; 0.0 without one."""
+        return self._learner("intercept_").intercept_
+
+    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
+        return self._learner("run")._experts()[0], None  # whose rows or predictions are others

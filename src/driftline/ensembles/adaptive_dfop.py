@@ -10,10 +10,9 @@ import numpy as np
 from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, exclusive, is_weight
 from driftline.base.learner import Learner
-from driftline.base.meta import MetaLearner
+from driftline.base.meta import Ensemble
 from driftline.base.rules import choice
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits
@@ -29,7 +28,7 @@ _NONE = (np.inf, -np.inf)  # the range of no labels
 _FEW, _FAR = 32, 4  # while fewer labels than that are known, predictions are held within four times the largest
 
 
-class AdaptiveDFOP(MetaLearner):
+class AdaptiveDFOP(Ensemble):
     """DFOP at ten forgetting rates, combined by Auto's final mixture, O(d²) a row: ``DFOP(forget_rate="adaptive")``.
 
     Each rate learns as it would alone, at ten times DFOP's cost. The mixture follows whichever rates did better, recently
@@ -73,11 +72,6 @@ class AdaptiveDFOP(MetaLearner):
         super()._refresh(before)
 
     @property
-    def learners_(self) -> list[Learner]:
-        """The trained learners, one for each rate. They belong to the model: inspect them, but do not train them."""
-        return list(self._require_core("learners_").members)
-
-    @property
     def weights_(self) -> dict[float, float]:
         """The weight of each forgetting rate. They sum to 1."""
         core: _Rates = self._require_core("weights_")
@@ -92,9 +86,6 @@ class AdaptiveDFOP(MetaLearner):
         core: _Rates = self._require_core("run")
         shares = dict(zip((f"rate {rate:g}" for rate in RATES), core.mixture.shares().tolist(), strict=True))
         return shares, None if row is None else core._ask(row)
-
-    def _certify(self, sums: dict[str, float]) -> Certificate:
-        return Certificate(sums["loss"])
 
 
 class _Rates(Experts):

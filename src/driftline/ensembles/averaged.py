@@ -10,10 +10,9 @@ import numpy as np
 from driftline._core import Outputs, Status
 from driftline.base import params
 from driftline.base.batch import Batch
-from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
-from driftline.base.meta import LINEAR, MetaLearner
+from driftline.base.meta import LINEAR, Wrapper
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
@@ -22,11 +21,9 @@ from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
 from driftline.linear.lms import LMS
 from driftline.tables.inputs import Array
 
-_DEFAULT = LMS()
-
 
 @learner
-class Averaged(MetaLearner):
+class Averaged(Wrapper):
     r"""Predicts with the mean of the weights with which another learner predicted, O(d) a row.
 
     This is in addition to the cost of the learner itself.
@@ -60,8 +57,7 @@ class Averaged(MetaLearner):
         kw_only=False,
     )
 
-    def _base_learners(self) -> list[Learner]:
-        return [_DEFAULT if self.learner is None else self.learner]
+    _default = LMS()
 
     def _copies_of_the_top(self) -> list[Learner]:
         return [ERRORS.clone()]
@@ -71,15 +67,6 @@ class Averaged(MetaLearner):
 
     def _make_traits(self) -> Traits:
         return replace(super()._make_traits(), plain_intercept=self._base_learners()[0]._traits.plain_intercept)
-
-    @property
-    def learner_(self) -> Learner:
-        """The trained learner. It belongs to the wrapper: inspect it, but do not train it."""
-        learner: Learner = self._require_core("learner_").members[0]
-        return learner
-
-    def _certify(self, sums: dict[str, float]) -> Certificate:
-        return Certificate(sums["loss"])
 
 
 class _Averaged(ByErrors):

@@ -13,7 +13,7 @@ from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread
-from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.meta import REGRESSOR, Ensemble
 from driftline.base.registry import learner
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket
@@ -29,7 +29,7 @@ _DEFAULT = DFOP()
 
 
 @learner
-class Classifier(MetaLearner):
+class Classifier(Ensemble):
     r"""A classifier that trains a regressor on labels -1 and +1 and predicts by the sign, O(d²) a row.
 
     The cost is that of an O(d²) learner. Labels can be any values. From the third class on, there is one learner for each
@@ -313,11 +313,6 @@ class Classifier(MetaLearner):
             return coef * self._direction, intercept * self._direction
         order = self._labels.order()
         return coef[order], intercept[order]
-
-    @property
-    def learners_(self) -> list[Learner]:
-        """The trained learners. They belong to the classifier: inspect them, but do not train them."""
-        return list(self._require_core("learners_").members)
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         core = self._require_core("certificate")

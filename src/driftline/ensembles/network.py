@@ -15,7 +15,7 @@ from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.meta import REGRESSOR, Ensemble
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
@@ -40,7 +40,7 @@ _CONDITIONS = {  # the theorem's conditions on the top, by the event that breaks
 
 
 @learner
-class Network(MetaLearner):
+class Network(Ensemble):
     r"""A two-layer network: several learners, and one on top that combines their predictions, O(C d²) a row.
 
     .. math:: \hat y = v \cdot p, \quad p = (\hat y_1, \ldots, \hat y_C)
@@ -100,11 +100,6 @@ class Network(MetaLearner):
             measured_apart=any(member.measured_apart for member in members)
             and all(member.measured_apart or not member.looks_back for member in members),
         )
-
-    @property
-    def learners_(self) -> list[Learner]:
-        """The trained learners, in order. They belong to the network: inspect them, but do not train them."""
-        return list(self._require_core("learners_").members)
 
     @property
     def weights_(self) -> Array:

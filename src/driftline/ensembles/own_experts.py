@@ -14,7 +14,7 @@ from driftline.base.batch import Batch
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_parts
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.meta import REGRESSOR, Ensemble
 from driftline.base.rules import Rule, sequence
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits, times_of
@@ -29,7 +29,7 @@ _BLENDS = {"a quarter of": 0.25, "three quarters of": 0.75}  # an expert's share
 _LAYERS = 5  # number of values that the final mixture computes
 
 
-class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner comes first
+class AutoWithExperts(Ensemble, Auto):  # type: ignore[misc]  # Ensemble comes first
     """Auto and the user's own learners, combined by Auto's final mixture: ``dl.Auto(experts=[...])`` creates one.
 
     Auto and every expert learn as they would alone. The final mixture also sees fixed blends of them, which are hard to beat
@@ -74,11 +74,6 @@ class AutoWithExperts(MetaLearner, Auto):  # type: ignore[misc]  # MetaLearner c
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         made = _count_of_blends(members) + _LAYERS  # values computed for a row, which the second one's tickets carry
         return Experts(members, [(above[0], 1), (above[1], made)], features, bool(self.intercept), self.dtype)
-
-    @property
-    def learners_(self) -> list[Learner]:
-        """Auto and the experts, trained. They belong to the model: inspect them, but do not train them."""
-        return list(self._require_core("learners_").members)
 
     @property
     def weights_(self) -> dict[str, float]:

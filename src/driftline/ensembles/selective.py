@@ -16,7 +16,7 @@ from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
 from driftline.base.levels import as_level
-from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.meta import REGRESSOR, Wrapper
 from driftline.base.run import Run
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits
@@ -25,14 +25,13 @@ from driftline.linear.rls import RLS
 from driftline.storage import codec
 from driftline.tables.inputs import Array
 
-_DEFAULT = RLS()
 _FIRST = 20  # labels that are wanted in any case
 _LEAST, _MOST = 0.5, 5.0  # how far a chance may be from the budget, in multiples of it
 _SLOW, _FAST, _PACE = 0.01, 0.2, 0.03  # rates of the usual and the recent size of errors, and of the control of the share
 _NUMBERS = ("rows", "labels", "usual", "recent", "width", "pressure", "loss")
 
 
-class Selective(MetaLearner):
+class Selective(Wrapper):
     r"""Asks for the labels of a share of the rows, and learns only from these, at the cost of the learner and about 20 µs.
 
     A label is wanted with a chance that is larger for rows whose interval is wide, which for second-order learners depends
@@ -61,8 +60,7 @@ class Selective(MetaLearner):
     learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
     budget: float = params.real(default=0.2, gt=0, le=1)
 
-    def _base_learners(self) -> list[Learner]:
-        return [_DEFAULT if self.learner is None else self.learner]
+    _default = RLS()
 
     def _make_traits(self) -> Traits:
         inner = self._base_learners()[0]._traits
@@ -96,12 +94,6 @@ class Selective(MetaLearner):
         if self._core is not None:
             self._core.chosen.clear()
         return replace(run, wanted=wanted, chances=chances)
-
-    @property
-    def learner_(self) -> Learner:
-        """The trained learner. It belongs to the model: inspect it, but do not train it."""
-        learner: Learner = self._require_core("learner_").members[0]
-        return learner
 
     @property
     def n_rows_(self) -> int:

@@ -14,7 +14,7 @@ from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, count_in, exclusive, is_weight, tell_parts
 from driftline.base.learner import Learner
-from driftline.base.meta import REGRESSOR, MetaLearner
+from driftline.base.meta import REGRESSOR, Front
 from driftline.base.registry import learner
 from driftline.base.scale import TRANSFORMATION, Scale, Transformation
 from driftline.base.ticket import Ticket
@@ -25,7 +25,6 @@ from driftline.linear.rls import RLS
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
-_DEFAULT = RLS()
 _KEPT = 100  # errors of which the mean on the user's scale is computed
 _ZEROS = 16  # errors of 0 that these begin with
 _FAR = 3 / 0.676  # three standard deviations of normal errors e, in units of (mean of sqrt|e|)^2
@@ -34,7 +33,7 @@ _ROWS = 512  # rows whose means are computed at once
 
 
 @learner
-class Transformed(MetaLearner):
+class Transformed(Front):
     r"""Learns transformed labels with another learner, and answers on their own scale, O(d²) a row.
 
     The cost is that of an O(d²) learner, and about 1 µs.
@@ -69,6 +68,7 @@ class Transformed(MetaLearner):
     learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
     transformation: Transformation = params.checked(default="asinh", rule=TRANSFORMATION, kw_only=False)
 
+    _default = RLS()
     _shares_labels = False
 
     def _make_traits(self) -> Traits:
@@ -83,9 +83,6 @@ class Transformed(MetaLearner):
             answers=self._scale.limits,
             over_time=inner.over_time,
         )
-
-    def _base_learners(self) -> list[Learner]:
-        return [_DEFAULT if self.learner is None else self.learner]
 
     def _copies_of_the_top(self) -> list[Learner]:
         return [ERRORS.clone()]
@@ -134,28 +131,6 @@ class Transformed(MetaLearner):
             raise ValueError(f"{where}: inverse must undo forward, but it makes {found:g} of the transformed label {y:g}")
 
     # What was learned, on the transformed scale.
-
-    @property
-    def learner_(self) -> Learner:
-        """The trained learner of the transformed labels. It belongs to the wrapper: inspect it, but do not train it."""
-        return self._learner("learner_")
-
-    def _learner(self, what: str) -> Learner:
-        core: Composite = self._require_core(what)
-        return core.members[0]
-
-    @property
-    def coef_(self) -> Array:
-        """The learner's weights, without the intercept's."""
-        return self._learner("coef_").coef_
-
-    @property
-    def intercept_(self) -> Any:
-        """The learner's intercept."""
-        return self._learner("intercept_").intercept_
-
-    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
-        return self._learner("run")._experts()[0], None  # whose predictions are on another scale
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return Certificate(sums["loss"], conditions={"the labels are learned as they are": False})

@@ -17,7 +17,7 @@ from driftline.errors import missing_extra
 from driftline.features.transformer import Transformer
 from driftline.tables import cells, inputs
 from driftline.tables.block import as_block
-from driftline.tables.calendar import CIRCLES, DAY, share_of_year, weekday
+from driftline.tables.calendar import CIRCLES, DAY, in_year, weekday
 from driftline.tables.cells import Given
 from driftline.tables.columns import Vectors
 from driftline.tables.encoder import Columns
@@ -105,7 +105,8 @@ class Calendar(Transformer):
         day_of_week, months = weekday(at), at.astype("datetime64[us]").astype("datetime64[M]").astype(np.int64) % 12
         found |= {name: (day_of_week == number).astype(np.float64) for number, name in enumerate(WEEKDAYS)}
         found |= {name: (months == number).astype(np.float64) for number, name in enumerate(MONTHS)}
-        year = 2 * np.pi * share_of_year(at)
+        passed, length = in_year(at)
+        year = 2 * np.pi * (passed / length)
         found |= {"year sin": np.sin(year), "year cos": np.cos(year)}
         if self.holidays is not None:
             found |= self._around_holidays(at // DAY)

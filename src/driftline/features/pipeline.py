@@ -14,7 +14,7 @@ from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
 from driftline.base.composite import Composite, core_of, exclusive, tell_parts
 from driftline.base.learner import Learner
-from driftline.base.meta import MetaLearner
+from driftline.base.meta import Front, MetaLearner
 from driftline.base.registry import learner
 from driftline.base.rules import Rule
 from driftline.base.ticket import Ticket
@@ -31,12 +31,11 @@ from driftline.tables.inputs import Array, Name
 
 _PARTS: list[Transformer] = [Standardize()]
 _SAME = Lags()  # the row as it is
-_DEFAULT = RLS()
 _ELEMENTS = 2**15  # of transformed rows at a time, so that they stay in the cache until they are learned
 
 
 @learner
-class Pipeline(MetaLearner):
+class Pipeline(Front):
     r"""Transformers in front of a learner, which learns from the transformed rows, O(d²) a row.
 
     The cost is that of an O(d²) learner, with d the number of transformed features. ``Standardize() | Lags(y=8) | RLS()`` is
@@ -72,6 +71,8 @@ class Pipeline(MetaLearner):
         kw_only=False,
     )
 
+    _default = RLS()
+
     def _make_traits(self) -> Traits:
         inner, hashing = self._base_learners()[0]._traits, self._hashing
         return Traits(
@@ -106,9 +107,6 @@ class Pipeline(MetaLearner):
         """The single transformers in order, as given."""
         return _PARTS if self.transformers is None else parts_of(self.transformers)
 
-    def _base_learners(self) -> list[Learner]:
-        return [_DEFAULT if self.learner is None else self.learner]
-
     def _unit_test_skips(self) -> frozenset[str]:
         scaled = any(isinstance(part, (Standardize, UnitNorm)) for part in self.parts)
         inner = super()._unit_test_skips() - (river.NEEDS_SCALED_ROWS if scaled else set())
@@ -142,32 +140,10 @@ class Pipeline(MetaLearner):
     # What was learned.
 
     @property
-    def learner_(self) -> Learner:
-        """The trained learner. It belongs to the pipeline: inspect it, but do not train it."""
-        return self._learner("learner_")
-
-    def _learner(self, what: str) -> Learner:
-        core: _Pipeline = self._require_core(what)
-        return core.members[0]
-
-    @property
-    def coef_(self) -> Array:
-        """The weights of the transformed features, without the intercept's."""
-        return self._learner("coef_").coef_
-
-    @property
-    def intercept_(self) -> float:
-        """The weight of the constant feature; 0.0 without one."""
-        return float(self._learner("intercept_").intercept_)
-
-    @property
     def covariance_(self) -> Array:
         """The learner's matrix S, if it has one."""
         S: Array = self._learner("covariance_").covariance_  # type: ignore[attr-defined]
         return S
-
-    def _experts(self, row: Array | None = None) -> tuple[dict[str, float], Array | None]:
-        return self._learner("run")._experts()[0], None  # whose rows are others
 
     def _certify(self, sums: dict[str, float]) -> Certificate:
         return self._learner("certificate")._certify(sums)

@@ -67,7 +67,8 @@ class Circles:
             found |= {"half-day sin": np.sin(2 * day), "half-day cos": np.cos(2 * day)}
         if kind != CLOCK:
             day_of_week = weekday(at)
-            week, year = 2 * np.pi * (day_of_week + (at % DAY) / DAY) / 7, 2 * np.pi * share_of_year(at)
+            passed, length = in_year(at)
+            week, year = 2 * np.pi * (day_of_week + (at % DAY) / DAY) / 7, 2 * np.pi * passed / length
             found |= {"week sin": np.sin(week), "week cos": np.cos(week), "weekend": (day_of_week >= 5).astype(np.float64)}
             found |= {"year sin": np.sin(year), "year cos": np.cos(year)}
         return found
@@ -141,9 +142,8 @@ def weekday(at: Array) -> Array:
     return found
 
 
-def share_of_year(at: Array) -> Array:
-    """How much of the year has passed, in [0, 1)."""
+def in_year(at: Array) -> tuple[Array, Array]:
+    """How much of the year has passed, and how long it is, in microseconds."""
     dates = at.astype("datetime64[us]")
     begin = dates.astype("datetime64[Y]")
-    found: Array = (dates - begin).astype(np.int64) / ((begin + 1).astype("datetime64[us]") - begin).astype(np.int64)
-    return found
+    return (dates - begin).astype(np.int64), ((begin + 1).astype("datetime64[us]") - begin).astype(np.int64)
