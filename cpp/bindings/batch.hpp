@@ -32,25 +32,26 @@ struct OutputArrays {
 
 // A batch without its x.
 inline Batch make_labels(Index rows, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,
-                         const Limits& labels = {}) {
+                         const Limits& labels = {}, const std::optional<Vector>& times = {}) {
     const std::size_t count = static_cast<std::size_t>(rows);
-    require((!y || y->shape(0) == count) && (!weight || weight->shape(0) == count));
+    require((!y || y->shape(0) == count) && (!weight || weight->shape(0) == count) && (!times || times->shape(0) == count));
     Batch batch;
     batch.rows = rows;
     batch.y = y ? y->data() : nullptr;
     batch.weight = weight ? weight->data() : nullptr;
+    batch.times = times ? times->data() : nullptr;
     batch.skip = skip;
     batch.labels = labels;
     return batch;
 }
 
 inline Batch make_batch(const Table2& x, const std::optional<Vector>& y, const std::optional<Vector>& weight, bool skip,
-                        Index features, const Limits& labels = {}) {
+                        Index features, const Limits& labels = {}, const std::optional<Vector>& times = {}) {
     const bool floats = x.dtype() == nb::dtype<float>();
     if (!floats && x.dtype() != nb::dtype<double>())
         throw nb::type_error("X must be float64 or float32");
     require(static_cast<Index>(x.shape(1)) == features);
-    Batch batch = make_labels(static_cast<Index>(x.shape(0)), y, weight, skip, labels);
+    Batch batch = make_labels(static_cast<Index>(x.shape(0)), y, weight, skip, labels, times);
     batch.x = x.data();
     batch.floats = floats;
     batch.row_stride = x.stride(0);

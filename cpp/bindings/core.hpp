@@ -10,6 +10,7 @@
 // - limits(): of the label
 // - takes(rows), replay(rows, batch, out): optional, the same for sparse rows
 // - rethrow(): optional, raises the error of a user's function that failed during a replay
+// - set_time(time): optional, the time of the row that is predicted or learned next; NaN if it has none
 // - ask(asked, out), tell(asked, label, share), take(batch, t): optional, if a ticket keeps more than the prediction
 // - coverage(), sums(), weights(), grow(more)
 #pragma once
@@ -28,6 +29,8 @@ namespace driftline::bindings {
 
 template <class Core> nb::object learn_row(Core& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
+    if (self.needs_time && std::isnan(self.at))
+        return to_python(Status::unread);
     const double label = read_label(self, y);
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
     if (!(share > 0) || std::isnan(label) || !self.read(x, false))
@@ -76,15 +79,16 @@ template <class Core> nb::object predict_quantiles_of_row(Core& self, nb::handle
 // The rows are a table, or sparse rows if the core supports them.
 template <class Core>
 nb::tuple replay_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-                      const OutputArrays& arrays, Index start) {
+                      const OutputArrays& arrays, Index start, std::optional<Vector> times) {
+    const RowTime restored(self, self.at); // a replay moves it
     if constexpr (requires(const SparseRows& rows) { self.takes(rows); })
         if (const SparseRows* rows; nb::try_cast(x, rows, false) && rows) {
             require(self.takes(*rows));
-            const Batch batch = make_labels(rows->rows.rows, y, weight, skip, self.limits());
+            const Batch batch = make_labels(rows->rows.rows, y, weight, skip, self.limits(), times);
             return replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
                                           [&](const Batch& rest, Outputs& out) { return self.replay(*rows, rest, out); });
         }
-    const Batch batch = make_batch(nb::cast<Table2>(x), y, weight, skip, self.features(), self.limits());
+    const Batch batch = make_batch(nb::cast<Table2>(x), y, weight, skip, self.features(), self.limits(), times);
     nb::tuple done = replay_without_the_gil(batch, make_outputs(batch, arrays, start, self.width()),
                                             [&](const Batch& rows, Outputs& out) { return self.replay(rows, out); });
     if constexpr (requires { self.rethrow(); })
@@ -94,12 +98,12 @@ nb::tuple replay_rows(Core& self, nb::handle x, std::optional<Vector> y, std::op
 // Labels of a replay come at once. If all rows are skipped, labels are as late as before.
 template <class Core>
 nb::tuple run_rows(Core& self, nb::handle x, std::optional<Vector> y, std::optional<Vector> weight, bool skip,
-                   const OutputArrays& arrays, Index start) {
+                   const OutputArrays& arrays, Index start, std::optional<Vector> times) {
     InUse use(self);
     const Index delay = usual_delay(self);
     if (y)
         set_delay(self, 0);
-    nb::tuple done = replay_rows(self, x, y, weight, skip, arrays, start);
+    nb::tuple done = replay_rows(self, x, y, weight, skip, arrays, start, times);
     if (y && start == 0 && done[1].equal(done[2]))
         set_delay(self, delay);
     return done;
@@ -111,8 +115,8 @@ template <class Sums> nb::object copy_sums(const Sums& sums) {
 
 inline constexpr const char* run_doc = "Replays rows from `start`; returns status, rows done and rows skipped.";
 inline constexpr const char* run_signature =
-    "def run(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, start: int) "
-    "-> tuple[Status, int, int]";
+    "def run(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, start: int, "
+    "times: typing.Any = None) -> tuple[Status, int, int]";
 
 // The methods that do not depend on how rows are read.
 template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...>& core) {
@@ -135,6 +139,14 @@ template <class Core, class... Bases> void bind_upkeep(nb::class_<Core, Bases...
             },
             nb::sig("def weights(self) -> typing.Any"))
         .def_rw("mark", &Core::mark)
+        .def_prop_rw(
+            "at", [](Core& self) { return self.at; },
+            [](Core& self, double at) {
+                InUse use(self);
+                tell_time(self, self.at = at);
+            },
+            "The time of the row that is predicted or learned next; NaN if it has none.")
+        .def_rw("needs_time", &Core::needs_time, "Whether rows without a time are left to Python.")
         .def_prop_ro(
             "rows", [](Core& self) { return static_cast<Index>(self.sums().rows); }, "Rows learned.")
         .def_prop_ro("features", [](Core& self) { return self.features(); })
@@ -163,7 +175,7 @@ template <class Core, class... Bases> void bind_verbs(nb::class_<Core, Bases...>
              nb::sig("def learn(self, x: object, y: object, weight: object = None) -> Status"),
              "Learns a row; nothing has changed unless the status is `done`.")
         .def("run", &run_rows<Core>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
-             nb::sig(run_signature), run_doc);
+             arg("times") = nb::none(), nb::sig(run_signature), run_doc);
     bind_asking(core);
 }
 

@@ -27,7 +27,7 @@ template <class T> std::vector<Field> fields_of(const SecondOrderState<T>& m, co
         fields.push_back({"guard_matrix", at.guard_matrix, triangle, false});
         fields.push_back({"guard_diagonal", at.guard_diagonal, m.d, true});
     }
-    fields.push_back({"sums", at.sums, sums_count, true});
+    fields.push_back({"sums", at.sums, sums_count, true, sums_added});
     return fields;
 }
 template <class T> std::vector<Field> fields_of(const FirstOrderState<T>& m, const SlotLayout& at) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,7 +71,9 @@ struct Guarded {
     }
     std::shared_ptr<Guard> guard = unclaimed(); // until the learner shares its own
     std::atomic<unsigned long> busy{0};
-    std::uint64_t mark = 0; // identifies the model's class and parameters to tickets; 0: not set
+    double at = NAN;         // the time of the next row; NaN if it has none
+    bool needs_time = false; // rows without a time are left to Python, which refuses them
+    std::uint64_t mark = 0;  // identifies the model's class and parameters to tickets; 0: not set
 };
 
 // Held during a native call.

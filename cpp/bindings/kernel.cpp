@@ -133,7 +133,7 @@ template <class T> void set_kernel_state(KernelCore<T>& self, const nb::dict& fr
     set_state<double>(self, from);
     InUse use(self);
     kernel.dictionary().expect(static_cast<Index>(shape[1]));
-    kernel.first.expect(static_cast<Index>(shape[2]), kernel.features());
+    kernel.first.expect(static_cast<Index>(shape[2]), kernel.features(), self.model->state.sums.timed > 0);
     read_numbers(from, kernel);
     check_kernel(kernel, self.model->state.sums);
     if (!(self.model->state.sums.rows < FirstRows::most))

@@ -82,10 +82,13 @@ template <class Core> class LateReplay {
         return status;
     }
     Status ask_row(Index t, Asked& asked) {
+        self_.at = time_of(t);
+        tell_time(self_, self_.at);
         if constexpr (requires { self_.take(batch_, t); }) {
             if (self_.take(batch_, t))
                 return ask(self_, asked);
             asked = Asked{};
+            asked.at = self_.at;
             asked.delay = delay_;
             return batch_.skip ? Status::done : Status::bad_value;
         } else {
@@ -116,7 +119,9 @@ template <class Core> class LateReplay {
         if constexpr (requires { self_.pass_over(true, label); })
             self_.pass_over(self_.take(batch_, t), label);
     }
+    double time_of(Index t) const { return batch_.times ? batch_.times[t] : NAN; }
     Status tell_row(Index t, const Asked& asked, double label, double share) {
+        tell_time(self_, asked.at);
         if constexpr (requires { self_.take(batch_, t); }) {
             self_.take(batch_, t);
             if constexpr (requires { self_.tell(asked, label, share); })
@@ -144,9 +149,9 @@ template <class Core> class LateReplay {
 // others.
 template <class Core>
 nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight, bool skip, const OutputArrays& arrays,
-                    Index delay, LateRows& rows) {
+                    Index delay, LateRows& rows, std::optional<Vector> times) {
     InUse use(self);
-    const Batch batch = make_batch(x, y, weight, skip, self.features(), self.limits());
+    const Batch batch = make_batch(x, y, weight, skip, self.features(), self.limits(), times);
     require(delay >= 0 && rows.carried <= batch.rows);
     Batch fresh = batch;
     fresh.rows -= rows.carried;
@@ -156,6 +161,8 @@ nb::object run_late(Core& self, Table2 x, Vector y, std::optional<Vector> weight
         nb::gil_scoped_release released;
         status = LateReplay<Core>(self, batch, out, delay, rows).run();
     }
+    self.at = NAN;
+    tell_time(self, NAN);
     if constexpr (requires { self.rethrow(); })
         self.rethrow();
     return to_python(status);
@@ -170,9 +177,9 @@ template <class Core, class... Bases> void bind_asking(nb::class_<Core, Bases...
              nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"),
              "Learns the label of a ticket; nothing has changed unless the status is `done`.")
         .def("run_late", &run_late<Core>, arg("x"), arg("y"), arg("weight").none(), arg("skip"), arg("out"), arg("delay"),
-             arg("rows"),
+             arg("rows"), arg("times") = nb::none(),
              nb::sig("def run_late(self, x: typing.Any, y: typing.Any, weight: typing.Any, skip: bool, out: Outputs, "
-                     "delay: int, rows: LateRows) -> Status"),
+                     "delay: int, rows: LateRows, times: typing.Any = None) -> Status"),
              "Predicts each row when the labels of all rows but the `delay` before it are known; LateRows holds the "
              "progress.")
         .def(

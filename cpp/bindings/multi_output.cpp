@@ -51,7 +51,8 @@ template <class T> nb::object predict(MultiOutputCore<T>& self, nb::handle x) {
 template <class T> nb::object learn(MultiOutputCore<T>& self, nb::handle x, nb::handle y, nb::handle weight) {
     InUse use(self);
     const double share = weight.is_none() ? 1 : read_number<double>(weight.ptr());
-    if (!(share > 0) || !self.read_labels(y.ptr()) || !self.read(x, false))
+    const bool lacks_time = self.needs_time && std::isnan(self.model->state.at);
+    if (lacks_time || !(share > 0) || !self.read_labels(y.ptr()) || !self.read(x, false))
         return to_python(Status::unread);
     std::vector<double> predictions(self.labels.size());
     return to_python(learn_outputs(self.model->state, self.output_weights, self.labels.data(), share, predictions.data()));
@@ -63,6 +64,7 @@ template <class T> nb::object ask_outputs(MultiOutputCore<T>& self, nb::handle x
         return nb::none();
     Asked asked;
     asked.labels = self.sums().rows;
+    asked.at = self.at;
     asked.delay = delay.is_none() ? 0 : nb::cast<Index>(delay);
     asked.record.resize(self.labels.size());
     if (predict_outputs(self.model->state, self.output_weights, asked.record.data()) != Status::done)
@@ -77,6 +79,7 @@ template <class T> nb::object tell_outputs(MultiOutputCore<T>& self, nb::handle 
     Ticket* valid = valid_ticket(self, ticket);
     if (!valid)
         return to_python(Status::unread);
+    const RowTime time(self, valid->asked.at);
     nb::object status = learn(self, row_of(*valid), y, weight);
     valid->told = status.is(to_python(Status::done));
     return status;
@@ -84,9 +87,10 @@ template <class T> nb::object tell_outputs(MultiOutputCore<T>& self, nb::handle 
 
 template <class T>
 nb::tuple run(MultiOutputCore<T>& self, Table2 x, std::optional<ArrayOf<const double, 2>> y, std::optional<Vector> weight,
-              bool skip, const OutputArrays& arrays, Index start) {
+              bool skip, const OutputArrays& arrays, Index start, std::optional<Vector> times) {
     InUse use(self);
-    Batch batch = make_batch(x, {}, weight, skip, self.features(), self.limits());
+    const RowTime restored(self, self.at);
+    Batch batch = make_batch(x, {}, weight, skip, self.features(), self.limits(), times);
     require(!y || (static_cast<Index>(y->shape(0)) == batch.rows && static_cast<Index>(y->shape(1)) == self.outputs()));
     batch.y = y ? y->data() : nullptr;
     Outputs out = common_outputs(batch, arrays, start);
@@ -135,7 +139,7 @@ template <class T> void bind(nb::module_& m, const char* name) {
         .def("tell", &tell_outputs<T>, arg("ticket").none(), arg("y").none(), arg("weight") = nb::none(),
              nb::sig("def tell(self, ticket: typing.Any, y: object, weight: object = None) -> Status"))
         .def("run", &run<T>, arg("x"), arg("y").none(), arg("weight").none(), arg("skip"), arg("out"), arg("start"),
-             nb::sig(run_signature), run_doc)
+             arg("times") = nb::none(), nb::sig(run_signature), run_doc)
         .def("get_state", &get_outputs_state<T>)
         .def("set_state", &set_outputs_state<T>, arg("state"));
 }

@@ -78,21 +78,22 @@ void bind_second_order(nb::module_& m) {
             [](Policy* self, double start, Time time, double amount, double noise, bool complement, bool shrink,
                const Limits& labels, const Limits& predictions, Reset reset, Index period, double radius,
                double growth_limit, bool keep_prior, double robustness, double concavity, Likelihood likelihood,
-               double parameter, double curvature, double least_noise) {
-                new (self) Policy{start,       time,       amount,    noise,     complement,   shrink,     labels,
-                                  predictions, reset,      period,    radius,    growth_limit, keep_prior, robustness,
-                                  concavity,   likelihood, parameter, curvature, least_noise};
+               double parameter, double curvature, double least_noise, double unit, double decay, double reset_after) {
+                new (self)
+                    Policy{start,     time,      amount,      noise,        complement, shrink,     labels,    predictions,
+                           reset,     period,    radius,      growth_limit, keep_prior, robustness, concavity, likelihood,
+                           parameter, curvature, least_noise, unit,         decay,      reset_after};
             },
             nb::kw_only(), arg("start"), arg("time"), arg("amount"), arg("noise"), arg("complement"), arg("shrink"),
             arg("labels"), arg("predictions"), arg("reset"), arg("period"), arg("radius"), arg("growth_limit"),
             arg("keep_prior"), arg("robustness"), arg("concavity"), arg("likelihood"), arg("parameter"), arg("curvature"),
-            arg("least_noise"));
+            arg("least_noise"), arg("unit"), arg("decay"), arg("reset_after"));
     bind<double>(m, "SecondOrder64");
     bind<float>(m, "SecondOrder32");
     m.attr("sums") = nb::make_tuple("rows", "loss", "value", "largest_loss", "largest_label", "largest_norm2", "resets",
                                     "projections", "capped", "repaired", "saturated", "weighted", "retuned", "segment",
-                                    "bound", "pending", "shrunk", "begun", "prior");
-    static_assert(sums_count == 19);
+                                    "bound", "pending", "shrunk", "begun", "prior", "timed", "first_time", "last_time");
+    static_assert(sums_count == 22);
 }
 
 } // namespace driftline::bindings

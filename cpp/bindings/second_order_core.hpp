@@ -52,6 +52,8 @@ template <class T> struct SecondOrderCore : Guarded {
     nb::object weights() const { return copy_out(model->state.w, model->state.d); }
     void grow(Index more) { model = model->grown(more); }
 
+    void set_time(double time) { model->state.at = time; }
+
     std::unique_ptr<SecondOrderModel<T>> model;
     Names names;
 };
@@ -80,12 +82,12 @@ template <class T> nb::dict state_of(SecondOrderModel<T>& model) {
 // Checks that learning can lead to a state of finite numbers.
 template <class T> void check_state(const SecondOrderState<T>& state) {
     const Sums& sums = state.sums;
-    check_sums(sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17});
+    check_sums(sums, {0, 6, 7, 8, 9, 10, 11, 12, 13, 15, 17, 19}, 2);
     check_matrix(state);
     if (state.guard.u)
         check_factor(state.guard, state.d);
     if (sums.segment < 1 || sums.begun > sums.rows || sums.pending > 1 || (sums.pending == 1 && !state.guard.u) ||
-        !(sums.prior > 0))
+        !(sums.prior > 0) || sums.first_time > sums.last_time || sums.timed > sums.rows)
         throw nb::value_error("the state's sums are out of range");
 }
 
@@ -98,7 +100,7 @@ template <class T> nb::dict get_state(SecondOrderCore<T>& self) {
 template <class T> void read_state(SecondOrderModel<T>& fresh, const nb::dict& from) {
     auto& state = fresh.state;
     copy_in(from, "weights", state.w, state.d);
-    copy_sums_in(from, state.sums);
+    copy_sums_in(from, state.sums, sums_added);
     set_coverage(from, state.coverage);
     copy_in(from, "matrix", fresh.matrix().data(), fresh.matrix().size());
     copy_in(from, "diagonal", fresh.diagonal().data(), fresh.diagonal().size());

@@ -101,21 +101,23 @@ inline void set_coverage(const nb::dict& from, Coverage& c) {
     set_coverage(saved.data(), static_cast<Index>(saved.size()), c);
 }
 
-// Sums must not be negative, and counts must be whole; `counts` lists their places.
-template <class Sums> void check_sums(const Sums& sums, std::initializer_list<std::size_t> counts) {
+// Sums must not be negative, except the last `any`, and counts must be whole; `counts` lists their places.
+template <class Sums> void check_sums(const Sums& sums, std::initializer_list<std::size_t> counts, std::size_t any = 0) {
     double flat[sizeof sums / sizeof(double)];
     std::memcpy(flat, &sums, sizeof sums);
     bool good = true;
-    for (double sum : flat)
-        good = good && sum >= 0;
+    for (std::size_t i = 0; i < std::size(flat); ++i)
+        good = good && (flat[i] >= 0 || (i + any >= std::size(flat) && std::isfinite(flat[i])));
     for (std::size_t place : counts)
         good = good && flat[place] < 9e15 && flat[place] == std::floor(flat[place]);
     if (!good)
         throw nb::value_error("the state's sums are out of range");
 }
 
-template <class Sums> void copy_sums_in(const nb::dict& from, Sums& sums) {
-    copy_in(from, "sums", reinterpret_cast<double*>(&sums), static_cast<Index>(sizeof sums / sizeof(double)));
+// Older states lack the last `added`.
+template <class Sums> void copy_sums_in(const nb::dict& from, Sums& sums, Index added = 0) {
+    constexpr Index count = sizeof sums / sizeof(double);
+    copy_in(from, "sums", reinterpret_cast<double*>(&sums), count, count - added);
 }
 
 } // namespace driftline::bindings

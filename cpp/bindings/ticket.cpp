@@ -168,6 +168,9 @@ void bind_ticket(nb::module_& m) {
             },
             arg("label").none(), "Puts a label in the place of the prediction.")
         .def_rw("told", &Ticket::told, "Whether the label was told.")
+        .def_prop_rw(
+            "at", [](const Ticket& self) { return self.asked.at; }, [](Ticket& self, double at) { self.asked.at = at; },
+            "The time of the row as the model keeps it; NaN if it has none.")
         .def_prop_ro(
             "delay", [](const Ticket& self) { return self.asked.delay; },
             "How many rows late the label was expected: rows before the predicted one whose labels were not known.")
@@ -188,9 +191,9 @@ void bind_ticket(nb::module_& m) {
             "around",
             [](nb::handle self, nb::handle x, std::uint64_t model, nb::object parts) {
                 const Asked& said = nb::cast<const Ticket&>(self).asked;
-                nb::object made =
-                    new_ticket(self.type(), nb::object(), model,
-                               Asked{said.prediction + 0.0, said.interval_basis, said.places, said.labels, said.delay, {}});
+                nb::object made = new_ticket(
+                    self.type(), nb::object(), model,
+                    Asked{said.prediction + 0.0, said.interval_basis, said.places, said.labels, said.at, said.delay, {}});
                 Ticket& ticket = *nb::inst_ptr<Ticket>(made);
                 keep_row(ticket, copy_row(x));
                 ticket.parts = std::move(parts);

@@ -82,6 +82,22 @@ template <class Core> void set_delay(Core& self, Index delay) {
         self.coverage().delay = delay;
 }
 
+// Tells the model the time of the row that is next.
+template <class Core> void tell_time(Core& self, double at) {
+    if constexpr (requires { self.set_time(at); })
+        self.set_time(at);
+}
+// For the duration of a call; the time that was set before then applies again.
+template <class Core> class RowTime {
+  public:
+    RowTime(Core& self, double at) : self_(self) { tell_time(self, at); }
+    RowTime(const RowTime&) = delete;
+    ~RowTime() { tell_time(self_, self_.at); }
+
+  private:
+    Core& self_;
+};
+
 // Outputs that record the prediction of one row.
 template <class Core> Outputs recorded(Core& self, Asked& asked) {
     Outputs out;
@@ -91,6 +107,7 @@ template <class Core> Outputs recorded(Core& self, Asked& asked) {
     asked.places = places;
     out.places = places.get();
     asked.labels = self.sums().rows;
+    asked.at = self.at;
     return out;
 }
 
@@ -181,6 +198,9 @@ template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::han
         return to_python(Status::unread);
     if (!take_row(self, *ticket))
         return to_python(Status::unread);
+    if (self.needs_time && std::isnan(ticket->asked.at))
+        return to_python(Status::unread);
+    const RowTime time(self, ticket->asked.at);
     Status status;
     if constexpr (requires { self.tell(ticket->asked, label, share); })
         status = self.tell(ticket->asked, label, share);

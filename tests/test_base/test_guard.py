@@ -139,7 +139,7 @@ def test_a_handler_of_the_users_is_called_once_and_after_the_change():
     def interrupt(_):
         nonlocal count
         count += 1
-        if count == 5:
+        if count == 8:
             signal.raise_signal(signal.SIGINT)
 
     traced(lambda: model.learn_one(ROWS[0], LABELS[0]), interrupt, "line")

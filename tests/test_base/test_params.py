@@ -56,7 +56,8 @@ def test_messages_have_the_rule_and_the_value():
         dl.RLS(forgetting=1.2)
     with pytest.raises(ValueError, match=r"^LASER: ridge must be less than drift_cost, got ridge=2.0 and drift_cost=1.0$"):
         dl.LASER(ridge=2.0, drift_cost=1.0)
-    unknown = r"^RLS has no parameter 'forget'; it has forgetting, ridge, keep_prior, intercept, dtype, missing, low, high$"
+    unknown = r"^RLS has no parameter 'forget'; it has forgetting, ridge, keep_prior, half_life, per, "
+    unknown += "intercept, dtype, missing, low, high, late_rows$"
     with pytest.raises(TypeError, match=unknown):
         dl.RLS(forget=0.9)
     with pytest.raises(ValueError, match=unknown):

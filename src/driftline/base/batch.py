@@ -21,6 +21,7 @@ class Batch:
         where: the verb that the user called, for messages.
         start: the number of the first row, for messages; None for a single row, which has no number.
         names: feature names, if the rows have any.
+        times: the times of the rows, if they have any.
     """
 
     x: Any
@@ -29,6 +30,7 @@ class Batch:
     where: str
     start: int | None = None
     names: list[Name] | None = None
+    times: Array | None = None
 
     def __len__(self) -> int:
         return len(self.x)
@@ -39,8 +41,8 @@ class Batch:
         return self.x[0] if isinstance(self.x, np.ndarray) else self.x
 
     def __getitem__(self, rows: slice) -> Batch:
-        y, weight = (None if part is None else part[rows] for part in (self.y, self.weight))
-        return replace(self, x=self.x[rows], y=y, weight=weight, start=self.number(rows.start))
+        y, weight, times = (None if part is None else part[rows] for part in (self.y, self.weight, self.times))
+        return replace(self, x=self.x[rows], y=y, weight=weight, start=self.number(rows.start), times=times)
 
     def number(self, row: int = 0) -> int | None:
         """The number of a row, for messages."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
@@ -10,7 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import numpy as np
 
 from driftline._core import Guard, Level, Limits, Outputs, Status
-from driftline.base import slow_path
+from driftline.base import clock, slow_path
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.processors import cores
@@ -59,6 +60,8 @@ class Composite:
     ) -> None:
         self.guard = Guard("driftline")
         self.mark = 0
+        self.needs_time = False
+        self._at = math.nan
         self.members, self.above = members, [learner for learner, _ in above]
         self.intercept, self.dtype = intercept, dtype
         self._features = features
@@ -70,6 +73,17 @@ class Composite:
     def features(self) -> int:
         """Number of features of a row."""
         return self._features
+
+    @property
+    def at(self) -> float:
+        """The time of the row that is predicted or learned next; NaN if it has none."""
+        return self._at
+
+    @at.setter
+    def at(self, at: float) -> None:
+        self._at = at
+        for learner in (*self.members, *self.above):
+            clock.set_time(learner, at)
 
     @property
     def by_feature(self) -> bool:
@@ -198,12 +212,13 @@ class Composite:
     def learn(self, x: Any, y: Any, weight: Any = None) -> Status:
         """Learns a row; nothing has changed unless the status is DONE."""
         with self.guard.change():
-            return self.learn_row(x, y, weight) if self._may_be_label(y) else Status.UNREAD
+            known = self._may_be_label(y) and not (self.needs_time and math.isnan(self._at))
+            return self.learn_row(x, y, weight) if known else Status.UNREAD
 
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
         with self.guard.change():
-            known = self.takes(ticket) and self._may_be_label(y)
+            known = self.takes(ticket) and self._may_be_label(y) and not (self.needs_time and math.isnan(ticket.at))
             status = self.learn_ticket(ticket, y, weight) if known else Status.UNREAD
             if status is Status.DONE:
                 ticket.told = True
@@ -289,7 +304,7 @@ class Composite:
         ]
 
         def work(number: int) -> int:
-            own = Batch(batch.x, y[number], batch.weight, batch.where, batch.start, batch.names)
+            own = Batch(batch.x, y[number], batch.weight, batch.where, batch.start, batch.names, batch.times)
             out = Outputs(predicted[number], weights=snapshots[number], every=every, apart=apart)
             return self.members[number]._replay_block(own, out)
 

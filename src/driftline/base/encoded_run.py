@@ -7,6 +7,7 @@ bring a new feature are learned singly, and the rows between two of them are rep
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from driftline._core import heed_interrupt
 from driftline.base import encoding, slow_path
 from driftline.base.batch import Batch
+from driftline.base.clock import row_at
 from driftline.base.replay import RunOptions
 from driftline.base.run import Run
 from driftline.tables import inputs, missing
@@ -36,11 +38,20 @@ class EncodedRun:
         weight: the sample weights.
         where: the caller's name, for messages.
         options: what to keep besides predictions and errors.
+        times: the times of the rows, if they have any.
     """
 
     def __init__(
-        self, learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions
+        self,
+        learner: Learner,
+        block: RowBlock,
+        y: Array,
+        weight: Array | None,
+        where: str,
+        options: RunOptions,
+        times: Array | None = None,
     ) -> None:
+        self.times = times
         self.learner, self.block, self.y, self.weight, self.where, self.options = learner, block, y, weight, where, options
         self.predictions = np.empty(y.shape)
         self.resets = np.zeros(len(y), dtype=np.uint8)
@@ -138,7 +149,8 @@ class EncodedRun:
         while begin < stop:
             end = min(begin + step, self._next_snapshot(begin), stop)
             weight = None if self.weight is None else self.weight[begin:end]
-            batch = Batch(X[begin - start : end - start], self.y[begin:end], weight, self.where, begin, learner._names)
+            at = None if self.times is None else self.times[begin:end]
+            batch = Batch(X[begin - start : end - start], self.y[begin:end], weight, self.where, begin, learner._names, at)
             learner._skipped += learner._replay_block(batch, self.out.part(begin, end))
             heed_interrupt()
             begin = end
@@ -155,16 +167,21 @@ class EncodedRun:
         weight = None if self.weight is None else self.weight[row : row + 1]
         batch = Batch(x[None, :], self.y[row : row + 1], weight, self.where, row)
         out, resets = self.out.part(row, row + 1), self.resets[row : row + 1]
-        slow_path.learn_wider(learner, question, columns.names[: len(x)], batch, out, resets)
+        with self._at(row):
+            slow_path.learn_wider(learner, question, columns.names[: len(x)], batch, out, resets)
         self._keep_weights(row + 1)
 
     def _singly(self, start: int, stop: int) -> None:
         """Takes rows as a loop would."""
         for row, x in enumerate(encoding.each(self.learner, self.block, start, stop), start):
-            slow_path.predict(self.learner, x, self.where, self.out.part(row, row + 1))
-            weight = None if self.weight is None else float(self.weight[row])
-            slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
+            with self._at(row):
+                slow_path.predict(self.learner, x, self.where, self.out.part(row, row + 1))
+                weight = None if self.weight is None else float(self.weight[row])
+                slow_path.learn_within(self.learner, x, self.y[row], weight, self.where, row, self.resets[row : row + 1])
             self._keep_weights(row + 1)
+
+    def _at(self, row: int) -> AbstractContextManager[None]:
+        return nullcontext() if self.times is None else row_at(self.learner, float(self.times[row]))
 
     def _next_snapshot(self, start: int) -> int:
         every = self.options.weights_every

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from driftline import extensions
 from driftline._core import Limits, Outputs, SparseRows, Status
-from driftline.base import encoding, explained, params, reading, replay, sklearn, slow_path, stability
+from driftline.base import clock, encoding, explained, params, reading, replay, sklearn, slow_path, stability
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
+from driftline.base.clock import ACCEPT, RAISE, Clock
 from driftline.base.door import LARGEST, Door
+from driftline.base.durations import CLOCK, measured_in
 from driftline.base.encoded_run import EncodedRun
 from driftline.base.explained import RowExplanation
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_level, as_spread, of_levels
@@ -31,6 +35,7 @@ from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block, 
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
+from driftline.tables.times import time_of, times_of
 
 _LONGEST_DELAY = 10**15  # a ticket keeps it as a float
 _DELAY = whole(0, _LONGEST_DELAY)
@@ -51,6 +56,8 @@ class Learner(Model, Saved):
         low: the least possible label; predictions and intervals are clipped to it, and a smaller label is an error. None if
             there is none.
         high: the largest possible label, likewise.
+        late_rows: "raise" an error if the time of a row is before that of an earlier row; "accept" learns such rows as of
+            their time.
     """
 
     intercept: bool = params.boolean(default=True)
@@ -58,8 +65,9 @@ class Learner(Model, Saved):
     missing: Missing = params.checked(default=missing.RAISE, rule=_MISSING)
     low: float | None = params.checked(default=None, rule=number(), optional=True)
     high: float | None = params.checked(default=None, rule=number(), optional=True)
+    late_rows: str = params.choice(default=RAISE, options=(RAISE, ACCEPT))
 
-    _quiet = ("intercept", "dtype", "missing", "low", "high")
+    _quiet = ("intercept", "dtype", "missing", "low", "high", "late_rows")
     _is_base = True  # for River, which is told the kind of every other class
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
@@ -70,6 +78,8 @@ class Learner(Model, Saved):
     _known_mark: tuple[Any, int] = params.state((None, 0))  # with the parameters that it belongs to
     _met: Any = params.state(None)  # the labels of a classifier
     _skipped: int = params.state(0)
+    _clock: Clock | None = params.state(None)  # if rows have times
+    _at: float = params.state(math.nan)  # the time of the row in hand
     _warned: frozenset[str] = params.state(frozenset())  # warnings already given
     _next_look: int | None = params.state(None)  # rows after which the memory is checked again
 
@@ -117,8 +127,16 @@ class Learner(Model, Saved):
 
     # One row at a time.
 
-    def predict_one(self, x: Any) -> float:
-        """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number."""
+    def predict_one(self, x: Any, *, at: Any = None) -> float:
+        """The prediction for one row: a one-dimensional array-like, or a mapping feature name -> number.
+
+        Args:
+            x: the row.
+            at: its time, if rows have times; by default, it is as far from the last row as a row without times would be.
+        """
+        if at is not None:
+            with self._asked_at(at, "predict_one"):
+                return self.predict_one(x)
         core = self._direct if self._columns is None else None
         if core is not None:
             prediction: float | None = core.predict(x)  # an array if rows have several labels
@@ -134,7 +152,7 @@ class Learner(Model, Saved):
         said = out.predictions[0]
         return float(said) if self._outputs is None else said
 
-    def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
+    def predict_interval(self, x: Any, level: float = 0.9, *, at: Any = None) -> tuple[float, float]:
         """Both ends of an interval around the prediction that contains the label with probability ``level``.
 
         The width depends on the learner's variance for the row and on the errors so far, and is adapted row by row so that
@@ -142,6 +160,9 @@ class Learner(Model, Saved):
         labels for the level, level / (1 - level) of them. After that, it extends at most ten times the largest error so far
         to either side.
         """
+        if at is not None:
+            with self._asked_at(at, "predict_interval"):
+                return self.predict_interval(x, level)
         where = f"{type(self).__name__}.predict_interval"
         place = as_level(level, where)
         self._require_one_label(where, "intervals")
@@ -159,7 +180,7 @@ class Learner(Model, Saved):
         slow_path.predict(self, x, where, out)
         return float(out.lower[0]), float(out.upper[0])
 
-    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES) -> Array:
+    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES, *, at: Any = None) -> Array:
         """Quantiles of the label: (k,) for the next row; (n, k) for a table, whose rows are predicted as by :meth:`predict`.
 
         A label is below the quantile of level 0.05 with probability 0.05. The tails are tracked on their own, so quantiles
@@ -169,12 +190,16 @@ class Learner(Model, Saved):
         Args:
             x: a row, as for :meth:`predict_one`, or a table, as for :meth:`predict`.
             levels: probabilities in ascending order.
+            at: the row's time, if rows have times.
 
         >>> import driftline as dl
         >>> X, y = dl.streams.Rotating(noise=0.1, seed=0).take(500)
         >>> dl.RLS().fit(X, y).predict_quantiles(X[0], [0.05, 0.5, 0.95]).shape
         (3,)
         """
+        if at is not None:
+            with self._asked_at(at, "predict_quantiles"):
+                return self.predict_quantiles(x, levels)
         where = f"{type(self).__name__}.predict_quantiles"
         wanted = of_levels(levels, where)
         if is_block(x):
@@ -215,12 +240,47 @@ class Learner(Model, Saved):
     def _feature_names(self, width: int) -> list[str]:
         return [f"x{j}" for j in range(width)] if self._names is None else [str(name) for name in self._names[:width]]
 
+    @contextmanager
+    def _asked_at(self, at: Any, verb: str) -> Iterator[None]:
+        """What happens within asks for a row at a time, which may not be before that of an earlier row."""
+        where = f"{type(self).__name__}.{verb}"
+        with self._guard.change():
+            found = time_of(at, where)
+            clock.advanced(self, found, where, None)
+            with clock.row_at(self, float(found.at[0])):
+                yield
+
+    def _durations(self) -> list[tuple[str, Any, str]]:
+        """The parameters that measure time, with their values and the kind of times that these are measured in."""
+        return measured_in(self)
+
+    @property
+    def clock_(self) -> Clock | None:
+        """The clock of a model whose rows have times; None if they have none."""
+        return self._clock
+
     def _require_one_label(self, where: str, what: str) -> None:
         if self._outputs is not None:
             raise ValueError(f"{where}: {what} need a single label per row")
 
-    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
-        """Learns from one row. If a mapping has new features, the model grows."""
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None, at: Any = None) -> None:
+        """Learns from one row. If a mapping has new features, the model grows.
+
+        Args:
+            x: the row.
+            y: its label.
+            sample_weight: its weight.
+            at: its time: a number, or a date or time. Either all rows have one, or none.
+        """
+        if at is not None:
+            where = f"{type(self).__name__}.learn_one"
+            with self._guard.change():
+                found = time_of(at, where)
+                then = clock.advanced(self, found, where, None)
+                with clock.row_at(self, float(found.at[0])):
+                    self.learn_one(x, y, sample_weight=sample_weight)
+                clock.start(self, then)
+            return
         core = self._direct if self._columns is None else None
         if core is None:
             slow_path.learn(self, x, y, sample_weight, _UNREAD)
@@ -231,7 +291,7 @@ class Learner(Model, Saved):
 
     # Late labels.
 
-    def ask(self, x: Any, delay: int | None = None) -> Ticket:
+    def ask(self, x: Any, delay: int | None = None, *, at: Any = None) -> Ticket:
         """Predicts one row whose label will arrive later; :meth:`tell` takes the ticket and the label. Changes nothing.
 
         Args:
@@ -239,7 +299,13 @@ class Learner(Model, Saved):
             delay: how many rows late the label comes: the number of earlier rows whose labels are still missing, 0 for the
                 next row. None for the value that was right for the last ticket told, which is the number of labels between
                 its ask and its tell; initially 0. Label lags count from the predicted row.
+            at: the row's time, if rows have times.
         """
+        if at is not None:
+            with self._asked_at(at, "ask"):
+                made = self.ask(x, delay)
+                made.at = self._at
+                return made
         if delay is not None and not (type(delay) is int and 0 <= delay < _LONGEST_DELAY):
             delay = int(_DELAY.require(f"{type(self).__name__}.ask", "delay", delay))
         core = self._direct if self._columns is None else None
@@ -255,6 +321,8 @@ class Learner(Model, Saved):
         core = self._direct
         if core is None or core.tell(ticket, y, sample_weight) is not _DONE:
             slow_path.tell(self, ticket, y, sample_weight)
+        if self._clock is not None:
+            clock.told(self, ticket)
 
     @property
     def _runs_late_natively(self) -> bool:
@@ -277,6 +345,7 @@ class Learner(Model, Saved):
         weights_every: int | None = None,
         level: float | None = None,
         quantiles: Levels | None = None,
+        times: Any = None,
     ) -> Run:
         """Predicts, then learns, row by row, in native code.
 
@@ -289,16 +358,31 @@ class Learner(Model, Saved):
             weights_every: the number of rows between snapshots of the weights; None for no snapshots.
             level: also return the intervals of :meth:`predict_interval` at this level.
             quantiles: also return the quantiles of :meth:`predict_quantiles` of these levels.
+            times: (T,) times of the rows: numbers, or dates and times.
         """
         where = f"{type(self).__name__}.run"
         with self._guard.undo(self):
-            return self._learn_table(X, y, sample_weight, where, weights_every, as_spread(where, level, quantiles))
+            spread = as_spread(where, level, quantiles)
+            return self._learn_table(X, y, sample_weight, where, weights_every, spread, times)
 
     def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, spread: Spread = NO_SPREAD
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        where: str,
+        weights_every: int | None = None,
+        spread: Spread = NO_SPREAD,
+        times: Any = None,
     ) -> Run:
         """Predicts and learns every row, within the caller's undo."""
         block = self._as_block(X, where)
+        times = block.times if times is None else times_of(times, block.rows, where)
+        at, then = None, None
+        if times is not None:
+            at, then = times.at, clock.advanced(self, times, where, 0)
+        else:
+            clock.require_time(self, where)
         labels = replay.as_labels(self, y, block.rows, where)
         weight = None if sample_weight is None else inputs.as_weights(sample_weight, block.rows, where)
         options = replay.run_options(self, labels, weights_every, spread, where)
@@ -306,16 +390,18 @@ class Learner(Model, Saved):
         fresh, before = self._core is None, None
         self._set_outputs(labels)
         if block.encoded:
-            run = EncodedRun(self, block, labels, weight, where, options).run()
+            run = EncodedRun(self, block, labels, weight, where, options, at).run()
         else:
             if fresh:
                 self._meet(replay.first_learned(self, block, labels, weight), block.names)
             before = self._widen(block.columns)
-            run = replay.replay(self, block, labels, weight, where, options)
+            run = replay.replay(self, block, labels, weight, where, options, at)
         if fresh and self.n_seen_ == 0:
             self._forget()
         elif before is not None and self.n_seen_ == before["core"]["sums"][0]:  # no new feature was learned
             self.__setstate__({**before, "skipped": self._skipped})
+        if then is not None:
+            clock.start(self, then)
         if fresh or block.encoded:  # whose columns may have brought features
             stability.warn_of_memory(self)
         stability.warn_of_range(self)
@@ -352,7 +438,7 @@ class Learner(Model, Saved):
         core: NativeCore = self._core
         skip, done, skipped = self.missing != "raise", 0, 0
         while True:
-            status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done)
+            status, done, lost = core.run(batch.x, batch.y, batch.weight, skip, out, done, batch.times)
             skipped += lost
             if status is _DONE:
                 return skipped
@@ -364,21 +450,21 @@ class Learner(Model, Saved):
 
     # scikit-learn's verbs.
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
         """Starts from scratch and learns the rows once, in order. An error leaves the learner unchanged."""
         where = f"{type(self).__name__}.fit"
         with self._guard.undo(self):
             self._forget()
-            self._skipped = 0
-            self._learn_table(X, y, sample_weight, where)
+            self._skipped, self._clock = 0, None
+            self._learn_table(X, y, sample_weight, where, times=times)
             if self._core is None:
                 raise ValueError(f"{where}: nothing to learn: every row has zero sample_weight or a missing value")
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None) -> Self:
         """Learns more rows once, in order."""
         with self._guard.undo(self):
-            self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit")
+            self._learn_table(X, y, sample_weight, f"{type(self).__name__}.partial_fit", times=times)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -480,6 +566,8 @@ class Learner(Model, Saved):
         self._require_valid()
         self._checks_later, self._broken = False, {}  # from now on, parameters are checked as soon as they are set
         core.guard = self._guard
+        core.at = self._at
+        core.needs_time = self._clock is not None or any(kind == CLOCK for *_, kind in self._durations())
         self._core = core
         self._direct = core if self.missing in (missing.RAISE, missing.SKIP) else None
         self._columns = self._columns  # ask reads it for each row, which is faster as an instance attribute
@@ -611,6 +699,8 @@ class Learner(Model, Saved):
             state |= {name: getattr(self, name) for name in self._kept}
         if self._columns is not None:
             state["columns"] = self._columns.state()
+        if self._clock is not None:
+            state["clock"] = self._clock.state()
         return state
 
     def __copy__(self) -> Self:
@@ -629,6 +719,7 @@ class Learner(Model, Saved):
         for name in self._kept:
             if name in state:
                 setattr(self, name, state[name])  # reading __dict__ would slow down every later access to an attribute
+        self._clock = Clock.restored(state["clock"]) if "clock" in state else None
         if "core" in state:
             self._restore(state["core"], state.get("names"))
         else:

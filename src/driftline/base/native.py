@@ -13,6 +13,8 @@ class Core(Protocol):
 
     guard: Guard
     mark: int
+    at: float
+    needs_time: bool
 
     @property
     def features(self) -> int:
@@ -56,12 +58,20 @@ class NativeCore(Core, Protocol):
     """A core in C++."""
 
     def run(
-        self, x: Any, y: Array | None, weight: Array | None, skip: bool, out: Outputs, start: int
+        self, x: Any, y: Array | None, weight: Array | None, skip: bool, out: Outputs, start: int, times: Array | None = None
     ) -> tuple[Status, int, int]:
         """Replays rows from ``start``; returns the status, the rows done and the rows skipped."""
 
     def run_late(
-        self, x: Any, y: Array, weight: Array | None, skip: bool, out: Outputs, delay: int, rows: LateRows
+        self,
+        x: Any,
+        y: Array,
+        weight: Array | None,
+        skip: bool,
+        out: Outputs,
+        delay: int,
+        rows: LateRows,
+        times: Array | None = None,
     ) -> Status:
         """Predicts each row once all labels but the last ``delay`` before it are learned; ``rows`` keeps the progress."""
 

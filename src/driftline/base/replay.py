@@ -61,7 +61,15 @@ def write_start(out: Outputs, limits: Limits) -> None:
         out.quantiles[:] = np.clip(levels.unearned(out.quantile_levels), limits.low, limits.high)
 
 
-def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, where: str, options: RunOptions) -> Run:
+def replay(
+    learner: Learner,
+    block: RowBlock,
+    y: Array,
+    weight: Array | None,
+    where: str,
+    options: RunOptions,
+    times: Array | None = None,
+) -> Run:
     """Predicts and learns all rows of a block."""
     out, errors, every = _outputs(learner, block, y, options)
     step = inputs.rows_between_signals(block.columns, learner._operations(block.columns + 1), every or 1)
@@ -71,7 +79,8 @@ def replay(learner: Learner, block: RowBlock, y: Array, weight: Array | None, wh
         step = every  # shares can only be read between two blocks
     for start, piece in block.blocks(step):
         rows = slice(start, start + len(piece))
-        batch = Batch(piece, y[rows], None if weight is None else weight[rows], where, start, block.names)
+        share, at = (None if part is None else part[rows] for part in (weight, times))
+        batch = Batch(piece, y[rows], share, where, start, block.names, at)
         skipped += learner._replay_block(batch, out.part(rows.start, rows.stop))
         with np.errstate(over="ignore"):
             np.subtract(y[rows], out.predictions[rows], out=errors[rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from driftline._core import Outputs, Status
-from driftline.base import encoding, reading, replay, stability
+from driftline.base import clock, encoding, reading, replay, stability
 from driftline.base import ticket as tickets
 from driftline.base.batch import Batch, numbered
 from driftline.base.encoding import Entered
@@ -50,6 +51,7 @@ def _with_core(learner: Learner, row: Any, names: list[Name] | None) -> Iterator
         return
     with learner._guard.closure():  # functions of the user's that the copy calls cannot call the model
         copied = learner.clone()
+        copied._at = learner._at
         copied._outputs, copied._known_mark = learner._outputs, (copied._values, tickets.mark_of(learner))
         copied._meet(np.where(np.isfinite(row), row, 0.0) if isinstance(row, np.ndarray) else row, names)
         yield copied
@@ -114,14 +116,18 @@ def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
 
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
-    with learner._guard.change():
+    where = f"{type(learner).__name__}.tell"
+    with learner._guard.change(), clock.row_at(learner, getattr(ticket, "at", math.nan)):
         if learner._columns is None or not _tell_known(learner, ticket, y, sample_weight):
-            _tell_any(learner, ticket, y, sample_weight, f"{type(learner).__name__}.tell")
+            _tell_any(learner, ticket, y, sample_weight, where)
         ticket.told = True
+        if learner._clock is None:
+            clock.told(learner, ticket)
 
 
 def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None, where: str) -> None:
     tickets.check_ticket(learner, ticket, where)
+    clock.require_time(learner, where)
     learner._mark()
     inner, updated = ticket, None
     if isinstance(ticket.x, tickets.ByColumns):
@@ -225,6 +231,7 @@ def learn(learner: Learner, x: Any, y: Any, sample_weight: float | None, status:
         if learner._columns is not None and status is Status.UNREAD and _learn_known(learner, x, y, sample_weight):
             return
         where = f"{type(learner).__name__}.learn_one"
+        clock.require_time(learner, where)
         entered = encoding.enter(learner, x, where, grow=True)
         checked = _checked_row(learner, entered.x, y, sample_weight, where)
         if checked is None:

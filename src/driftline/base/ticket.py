@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -140,14 +141,14 @@ class ByColumns:
 def of_columns(cells: Row, ticket: Ticket) -> Ticket:
     """Wraps a ticket, so that ``tell`` encodes its row again with the columns known by then."""
     made = Ticket(ByColumns(cells, ticket), ticket.model, ticket.numbers, ticket.predictions, places=ticket.places)
-    made.scale = None if ticket.scale is None else True
+    made.scale, made.at = None if ticket.scale is None else True, ticket.at
     return made
 
 
 def with_row(ticket: Ticket, x: Any, parts: list[Any] | None = None) -> Ticket:
     """A copy of the ticket with another row, and with other parts if they are given."""
     made = Ticket(x, ticket.model, ticket.numbers, ticket.predictions, parts or copy.copy(ticket).parts, ticket.places)
-    made.scale = ticket.scale
+    made.scale, made.at = ticket.scale, ticket.at
     return made
 
 
@@ -215,6 +216,8 @@ def _fields_of(ticket: Ticket) -> dict[str, Any]:
         fields["places"] = ticket.places
     if ticket.predictions.size:
         fields["predictions"] = ticket.predictions
+    if not math.isnan(ticket.at):
+        fields["at"] = ticket.at
     if ticket.scale is not None:
         fields["scale"] = ticket.scale
     if ticket.labelled:
@@ -245,6 +248,7 @@ def _made(
     parts: list[Ticket] | None = None,
     scale: Any = None,
     places: Array | None = None,
+    at: float = math.nan,
     **row: Any,
 ) -> Ticket:
     """The ticket of these fields; raises ModelFileError or ValueError if they are invalid."""
@@ -257,7 +261,9 @@ def _made(
         if not (scale is True or isinstance(scale, Scale)) or not (parts or isinstance(ticket.x, ByColumns)):
             raise ModelFileError("the ticket's scale is damaged")
         ticket.scale = scale
-    ticket.told = bool(told)
+    if type(at) is not float or math.isinf(at):
+        raise ModelFileError("the ticket's time is damaged")
+    ticket.told, ticket.at = bool(told), at
     return ticket
 
 

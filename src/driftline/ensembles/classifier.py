@@ -134,17 +134,17 @@ class Classifier(Ensemble):
 
     # Reading labels.
 
-    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
+    def learn_one(self, x: Any, y: Any, *, sample_weight: float | None = None, at: Any = None) -> None:
         """Learns from one row and its label, which may be new; None, NaN, NA and NaT are missing labels."""
         label = as_label(y, f"{type(self).__name__}.learn_one")
         labels = self._labels
         code = np.nan if label is None else labels.code(label)
         self._incoming = label
-        super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight)
+        super().learn_one(x, float(len(labels) if code is None else code), sample_weight=sample_weight, at=at)
 
-    def ask(self, x: Any, delay: int | None = None) -> Ticket:
+    def ask(self, x: Any, delay: int | None = None, *, at: Any = None) -> Ticket:
         """Predicts one row whose label will arrive later; see :meth:`driftline.Learner.ask`. Changes nothing."""
-        ticket = super().ask(x, delay)
+        ticket = super().ask(x, delay, at=at)
         code = ticket.numbers[0]
         ticket.set_label(self._labels.known[int(code)] if code >= 0 else None)
         return ticket
@@ -157,7 +157,14 @@ class Classifier(Ensemble):
         super().tell(ticket, float(len(labels) if code is None else code), sample_weight=sample_weight)
 
     def _learn_table(
-        self, X: Any, y: Any, sample_weight: Any, where: str, weights_every: int | None = None, spread: Spread = NO_SPREAD
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        where: str,
+        weights_every: int | None = None,
+        spread: Spread = NO_SPREAD,
+        times: Any = None,
     ) -> Run:
         if spread:
             what = "interval" if spread.place else "quantiles"
@@ -169,7 +176,7 @@ class Classifier(Ensemble):
         weight = inputs.as_weights(sample_weight, block.rows, where)
         met = Labels(self._labels.known)  # the core must not know labels before the row where they first occur
         codes = met.codes(labels, self._counted(block, weight))
-        run = super()._learn_table(block, codes, weight, where)
+        run = super()._learn_table(block, codes, weight, where, times=times)
         if self._core is not None:
             self._met = met
         missed = (run.predictions != codes).astype(np.float64)
@@ -187,7 +194,7 @@ class Classifier(Ensemble):
         return counted
 
     def partial_fit(  # type: ignore[override]
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, times: Any = None
     ) -> Self:
         """Learns more rows once, in order. ``classes`` declares labels that may appear later, as in scikit-learn."""
         where = f"{type(self).__name__}.partial_fit"
@@ -197,21 +204,21 @@ class Classifier(Ensemble):
                     if self._core is not None:
                         raise ValueError(f"{where}: {label!r} was not among the classes of the first call")
                     self._labels.add(label)
-            self._learn_table(X, y, sample_weight, where)
+            self._learn_table(X, y, sample_weight, where, times=times)
         return self
 
     # Predictions.
 
-    def predict_one(self, x: Any) -> Any:
+    def predict_one(self, x: Any, *, at: Any = None) -> Any:
         """The predicted label; None while no class is known."""
-        code = super().predict_one(x)
+        code = super().predict_one(x, at=at)
         return self._labels.known[int(code)] if code >= 0 else None
 
     def predict(self, X: Any) -> Array:
         """Predicted labels of many rows, as if no label came between the last learned row and any of them, for ever."""
         return self._labels.of(super().predict(X))
 
-    def predict_interval(self, x: Any, level: float = 0.9) -> tuple[float, float]:
+    def predict_interval(self, x: Any, level: float = 0.9, *, at: Any = None) -> tuple[float, float]:
         """Labels have none."""
         raise ValueError(f"{type(self).__name__}.predict_interval: class labels have no interval; see predict_proba_one")
 
@@ -219,7 +226,7 @@ class Classifier(Ensemble):
         """Labels have none."""
         raise ValueError(f"{type(self).__name__}.predict_intervals: class labels have no interval; see predict_proba")
 
-    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES) -> Array:
+    def predict_quantiles(self, x: Any, levels: Levels = QUANTILES, *, at: Any = None) -> Array:
         """Labels have none."""
         raise ValueError(f"{type(self).__name__}.predict_quantiles: class labels have no quantiles; see predict_proba_one")
 

@@ -278,7 +278,14 @@ class _Network(Composite):
             every=every,
             apart=out.apart,
         )
-        inner = Batch(np.clip(predicted, -self.largest, self.largest), batch.y, batch.weight, batch.where, batch.start)
+        inner = Batch(
+            np.clip(predicted, -self.largest, self.largest),
+            batch.y,
+            batch.weight,
+            batch.where,
+            batch.start,
+            times=batch.times,
+        )
         top._replay_block(inner, own)
         out.predictions[:] += 0.0
         if out.apart and out.lower is not None:

@@ -84,9 +84,9 @@ class Selective(Wrapper):
             y = self._limits.hold(1.0)
         super().tell(ticket, y, sample_weight=sample_weight)
 
-    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, *options: Any) -> Run:
+    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, *options: Any, **more: Any) -> Run:
         before = len(self._core.chosen) if self._core is not None else 0
-        run = super()._learn_table(X, y, sample_weight, where, *options)
+        run = super()._learn_table(X, y, sample_weight, where, *options, **more)
         wanted, chances = np.zeros(len(run), dtype=bool), np.zeros(len(run))
         chosen = np.array(self._core.chosen[before:]) if self._core is not None else np.empty((0, 2))
         places = np.flatnonzero(~np.isnan(run.predictions))[: len(chosen)]
@@ -254,18 +254,23 @@ class _Selective(Composite):
             return member._replay_block(batch, out)
         for t in range(len(batch)):
             row = slice(t, t + 1)
+            if batch.times is not None:
+                self.at = float(batch.times[t])
             weight = None if batch.weight is None else batch.weight[row]
             learns = np.isfinite(batch.x[t]).all() and abs(y[t]) <= member._largest and (weight is None or weight[0] > 0)
             choice = self._choose(np.asarray(batch.x[t], dtype=np.float64)) if learns else None
             used = y[row] if choice is None or choice[1] else None
+            at = None if batch.times is None else batch.times[row]
             start = None if batch.start is None else batch.start + t
             own = out.part(t, t + 1)
-            lost = member._replay_block(Batch(batch.x[row], used, weight, batch.where, start, batch.names), own)
+            lost = member._replay_block(Batch(batch.x[row], used, weight, batch.where, start, batch.names, at), own)
             skipped += lost
             if choice is not None and not lost:
                 self._note(*choice, float(y[t]) - float(out.predictions[t]))
             elif not np.isnan(out.predictions[t]):
                 self.chosen.append((0.0, 0.0))
+        if batch.times is not None:
+            self.at = math.nan
         return skipped
 
 

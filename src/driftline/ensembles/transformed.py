@@ -271,7 +271,9 @@ class _Transformed(ByErrors):
             quantiles=out.quantiles, quantile_levels=out.quantile_levels,
             resets=out.resets, weights=out.weights, memory=out.memory, every=out.every, apart=out.apart,
         )  # fmt: skip
-        skipped = member._replay_block(Batch(batch.x, z, batch.weight, batch.where, batch.start, batch.names), own)
+        skipped = member._replay_block(
+            Batch(batch.x, z, batch.weight, batch.where, batch.start, batch.names, batch.times), own
+        )
         predicted = own.predictions
         learned = np.zeros(len(batch), dtype=bool)
         if y is not None and z is not None:

@@ -349,7 +349,7 @@ class _Pipeline(Composite):
                 seen, done = self.chain.run(piece.x, whole[rows], taught, labels, skip, started=self.rows > 0)
             if done < len(seen):
                 self._refuse_left(batch.where, piece.number(done))
-            inner = Batch(seen, labels, piece.weight, batch.where, piece.start, self._names_within())
+            inner = Batch(seen, labels, piece.weight, batch.where, piece.start, self._names_within(), piece.times)
             skipped += member._replay_block(inner, out.part(rows.start, rows.stop))
         return skipped
 

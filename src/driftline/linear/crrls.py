@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from driftline.base import params
+from driftline.base.durations import DURATION, TIME
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT, choice
-from driftline.linear.policies import Divide, Every, Policy
+from driftline.linear.policies import Every, Policy
 from driftline.linear.recursion import Recursive
 
 
@@ -23,7 +24,11 @@ class CRRLS(Recursive):
 
     Args:
         forgetting: :math:`\lambda` in (0, 1], called r in the thesis.
-        period: :math:`T_0`, rows between two resets; None or infinity never resets.
+        period: :math:`T_0`, rows between two resets; None or infinity never resets. With times, a number counts ``per``, and
+            "1d" is a time.
+        half_life: the time in which a row loses half its weight, in place of ``forgetting``: "6h", or a number in the unit
+            of the times. None: rows count, whatever their times. See :doc:`/times`.
+        per: the time that ``forgetting`` is for, and that passes before the first row. None: one unit of ``half_life``.
 
     References: :cite:`moroshko2013`, Table 5.1; :cite:`salgado1988`.
 
@@ -34,8 +39,11 @@ class CRRLS(Recursive):
     """
 
     forgetting: float = params.real(default=0.99, gt=0, le=1)
-    period: int | float | None = params.checked(default=100, rule=COUNT | choice([math.inf, None]))
+    period: int | float | str | None = params.checked(default=100, rule=COUNT | choice([math.inf, None]) | TIME)
+    half_life: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _policy(self) -> Policy:
-        reset = None if self.period is None or self.period == math.inf else Every(int(self.period))
-        return Policy(time=Divide(self.forgetting), reset=reset)
+        period = self.period
+        reset = None if period is None or period == math.inf else Every(period if isinstance(period, str) else int(period))
+        return Policy(time=self._forgets(self.forgetting), reset=reset)

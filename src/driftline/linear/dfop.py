@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Self
 
 from driftline import extensions
 from driftline.base import params
+from driftline.base.durations import DURATION
 from driftline.base.learner import Learner
 from driftline.base.registry import learner
 from driftline.base.rules import PROBABILITY, choice, is_sequence, number
@@ -40,6 +42,9 @@ class DFOP(Recursive):
             scale of the first rate: :math:`1/\mu` above is :math:`1/\mu_1`. "adaptive" learns at ten rates from 0.0006 to
             0.32 at once, and mixes them: :doc:`/drift`.
         prior: :math:`P_0` is prior * I.
+        half_life: the time in which a row loses half its weight, in place of ``forget_rate``: "6h", or a number in the unit
+            of the times. None: rows count, whatever their times. See :doc:`/times`.
+        per: the time that ``forget_rate`` is for, and that passes before the first row. None: one unit of ``half_life``.
 
     References: :cite:`zhao2021`, Algorithm 1, and Eq. (2) for a changing rate.
 
@@ -51,6 +56,8 @@ class DFOP(Recursive):
 
     forget_rate: float | Schedule | str = params.checked(default=0.01, rule=FORGET_RATES | choice([ADAPTIVE]))
     prior: float = params.real(default=100.0, gt=0)
+    half_life: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     _adaptive: ClassVar[type[Learner]]  # set by ensembles/adaptive_dfop.py
 
@@ -76,7 +83,10 @@ class DFOP(Recursive):
         if callable(rate) or is_sequence(rate):
             first = values_of(rate, [1], PROBABILITY, f"{type(self).__name__}: forget_rate")[0]
             return Policy(start=self.prior, time=Divide(_keep(rate)), noise=1 / float(first))
-        return Policy(start=self.prior, time=Divide(1 - float(rate)), noise=1 / float(rate))  # type: ignore[arg-type]
+        time = self._forgets(1 - float(rate))  # type: ignore[arg-type]
+        if time.half_life is not None:
+            rate = -math.expm1(time.decay)
+        return Policy(start=self.prior, time=time, noise=1 / float(rate))  # type: ignore[arg-type]
 
 
 def _keep(rates: Schedule) -> Schedule:

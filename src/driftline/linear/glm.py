@@ -13,6 +13,7 @@ import numpy as np
 from driftline import losses
 from driftline._core import Likelihood, Limits
 from driftline.base import params, replay
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
 from driftline.base.rules import Rule, choice
 from driftline.base.run import Run
@@ -102,6 +103,10 @@ class GLM(Recursive):
         forgetting: :math:`\lambda` in (0, 1]; the memory is about 1 / (1 - λ) rows. None for no forgetting.
         drift: :math:`\delta`, the variance of the weights' steps from row to row. None for no drift.
         ridge: S starts at I / ridge.
+        half_life: the time in which a row loses half its weight, in place of ``forgetting``: "6h", or a number in the unit
+            of the times. None: rows count, whatever their times. See :doc:`/times`.
+        per: the time that ``forgetting`` or ``drift`` is for, and that passes before the first row. None: one unit of
+            ``half_life``.
 
     References: :cite:`ollivier2018` for the natural gradient and the Kalman filter; :cite:`toulis2017` for implicit steps.
 
@@ -116,11 +121,14 @@ class GLM(Recursive):
     forgetting: float | None = params.real(default=None, gt=0, le=1, optional=True)
     drift: float | None = params.real(default=None, ge=0, optional=True)
     ridge: float = params.real(default=1.0, gt=0)
+    half_life: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
-        if values["forgetting"] is not None and values["drift"] is not None:
-            raise ValueError("GLM: forgetting and drift exclude each other: one of them must be None")
+        given = [name for name in ("forgetting", "drift", "half_life") if values[name] is not None]
+        if len(given) > 1:
+            raise ValueError(f"GLM: {' and '.join(given)} exclude each other: all but one must be None")
 
     @property
     def _family(self) -> Family:
@@ -134,7 +142,11 @@ class GLM(Recursive):
         normal = NormalDist()
         return Policy(
             start=1 / self.ridge,
-            time=Divide(self.forgetting) if self.forgetting is not None else Add(self.drift) if self.drift else None,
+            time=Divide(self.forgetting, half_life=self.half_life, per=self.per)
+            if self.forgetting is not None or self.half_life is not None
+            else Add(self.drift, self.per)
+            if self.drift
+            else None,
             likelihood=family.likelihood,
             parameter=level if family.likelihood is Likelihood.PINBALL else getattr(self.loss, "threshold", 1.0),
             curvature=normal.pdf(normal.inv_cdf(level)) ** 2,
@@ -150,8 +162,8 @@ class GLM(Recursive):
             labels=Limits(family.low, family.high), label_words=words,
         )  # fmt: skip
 
-    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, *options: Any) -> Run:
-        run = super()._learn_table(X, y, sample_weight, where, *options)
+    def _learn_table(self, X: Any, y: Any, sample_weight: Any, where: str, *options: Any, **more: Any) -> Run:
+        run = super()._learn_table(X, y, sample_weight, where, *options, **more)
         labels, policy = replay.as_labels(self, y, len(run), where), self._current_policy()
         with np.errstate(over="ignore", invalid="ignore"):
             own = _VALUES[policy.likelihood](labels, run.predictions, policy.parameter)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from driftline.base import params, river
 from driftline.base.batch import numbered
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
 from driftline.base.traits import Traits
 from driftline.linear.policies import Add, Policy
@@ -36,6 +37,8 @@ class HInfinity(Recursive):
         noise: r, the scale of the disturbance of the labels.
         drift: q, the scale of the steps of the weights; 0 for fixed weights.
         ridge: S starts at I / ridge.
+        per: the time that ``drift`` is for, and that passes before the first row: "1h", or a number in
+            the unit of the times. None: rows count, whatever their times. See :doc:`/times`.
         robustness: c in [0, 1); :math:`\gamma^2 = r / c` in the literature.
 
     References: :cite:`simon2006`, Section 11.3; :cite:`hassibi1996` for LMS.
@@ -50,10 +53,11 @@ class HInfinity(Recursive):
     drift: float = params.real(default=1e-4, ge=0)
     ridge: float = params.real(default=100.0, gt=0)
     robustness: float = params.real(default=0.1, ge=0, lt=1)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _policy(self) -> Policy:
         noise = self.noise / (1 - self.robustness)
-        return Policy(start=1 / self.ridge, time=Add(self.drift), noise=noise, robustness=self.robustness)
+        return Policy(start=1 / self.ridge, time=Add(self.drift, self.per), noise=noise, robustness=self.robustness)
 
     def _make_traits(self) -> Traits:
         return replace(super()._make_traits(), takes_outputs=False)

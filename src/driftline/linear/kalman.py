@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from driftline.base import params
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
 from driftline.linear.policies import Add, Policy
 from driftline.linear.recursion import Recursive
@@ -20,6 +21,8 @@ class Kalman(Recursive):
         noise: r, the variance of the labels around their target.
         drift: q, the variance of a weight's step from row to row; with 0 it is AROWR.
         ridge: S starts at I / ridge.
+        per: the time that ``drift`` is for, and that passes before the first row: "1h", or a number in
+            the unit of the times. None: rows count, whatever their times. See :doc:`/times`.
 
     References: :cite:`hayes1996`, section 7.4; it is LASER's recursion :cite:`moroshko2013` without shrinkage.
 
@@ -32,6 +35,7 @@ class Kalman(Recursive):
     noise: float = params.real(default=1.0, gt=0)
     drift: float = params.real(default=0.001, ge=0)
     ridge: float = params.real(default=1.0, gt=0)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _policy(self) -> Policy:
-        return Policy(start=1 / self.ridge, time=Add(self.drift), noise=self.noise)
+        return Policy(start=1 / self.ridge, time=Add(self.drift, self.per), noise=self.noise)

@@ -6,6 +6,7 @@ import math
 from typing import Any, Self
 
 from driftline.base import params
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
 from driftline.base.rules import NOT_NEGATIVE, POSITIVE
 from driftline.linear.policies import Add, Policy
@@ -25,6 +26,8 @@ class LASER(Recursive):
         ridge: b, less than ``drift_cost``; S starts at (1/b - 1/c) I.
         drift_cost: c, the cost of a squared step of the comparator. The smaller, the faster the learner adapts.
         clip: a bound Y on the absolute prediction; None for no clipping.
+        per: the time that a step of the comparator is for, and that passes before the first row: "1h", or a number in
+            the unit of the times. None: rows count, whatever their times. See :doc:`/times`.
 
     References: :cite:`moroshko2013`, Fig. 5.1 and Corollary 16.
 
@@ -37,6 +40,7 @@ class LASER(Recursive):
     ridge: float = params.real(default=1.0, gt=0)
     drift_cost: float = params.real(default=1000.0, gt=0, le=math.inf)
     clip: float | None = params.real(default=None, gt=0, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     @classmethod
     def for_drift(cls, V: float, T: float, d: int, X: float, Y: float, **parameters: Any) -> Self:
@@ -62,7 +66,7 @@ class LASER(Recursive):
 
     def _policy(self) -> Policy:
         drift = 1 / self.drift_cost
-        return Policy(start=1 / self.ridge - drift, time=Add(drift), shrink=True, clip=self.clip)
+        return Policy(start=1 / self.ridge - drift, time=Add(drift, self.per), shrink=True, clip=self.clip)
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
         b, c, Y = self.ridge, self.drift_cost, sums["largest_label"]

@@ -13,12 +13,14 @@ import numpy as np
 
 from driftline import _core
 from driftline._core import Likelihood, Limits, Reset, Time
-from driftline.base.rules import BOOLEAN, POSITIVE, Checked, Count, NotNegative, Rule, is_sequence, number, sequence
+from driftline.base.durations import DURATION, named_spans, one_kind, span_of
+from driftline.base.rules import BOOLEAN, COUNT, POSITIVE, Checked, NotNegative, Rule, is_sequence, number, sequence
 from driftline.storage.codec import storable
 from driftline.tables.inputs import Array
 
 Schedule = Callable[[int], float] | Sequence[float]
 
+_LEAST = 1e-100  # the least factor in the core
 _FRACTION, _POWER = number(gt=0, le=1), number(ge=1)
 
 
@@ -29,6 +31,7 @@ def schedule_of(item: Rule, words: str) -> Rule:
 
 
 FORGETTING = _FRACTION | schedule_of(_FRACTION, "such numbers")
+_GIVEN = Rule(FORGETTING.check, FORGETTING.words, (*FORGETTING.others, lambda value: value is None))
 THRESHOLDS = Rule(_POWER.check, f"a power {_POWER.words}") | schedule_of(POSITIVE, "positive thresholds")
 
 
@@ -51,18 +54,49 @@ class Divide(Checked):
     """S <- S / forgetting before each row: exponential forgetting.
 
     Attributes:
-        forgetting: a number in (0, 1], or a function or sequence of such numbers.
+        forgetting: a number in (0, 1], or a function or sequence of such numbers; None with a half-life.
         keep_prior: forget the rows but not the prior: S stays below 1.27 times its start. See :class:`driftline.RLS`.
-        constant: the factor, if it is the same for all rows; None otherwise.
+        half_life: the time in which the weight of a row halves.
+        per: the time that ``forgetting`` is for; see :doc:`/times`.
+        constant: the factor, if it is the same for all rows; None otherwise. With times, that of ``per``.
     """
 
-    forgetting: Annotated[float | Schedule, FORGETTING]
+    forgetting: Annotated[float | Schedule | None, _GIVEN] = None
     keep_prior: Annotated[bool, BOOLEAN] = False
+    half_life: Annotated[float | str | None, DURATION.or_none()] = None
+    per: Annotated[float | str | None, DURATION.or_none()] = None
     constant: float | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "constant", float(self.forgetting) if isinstance(self.forgetting, Real) else None)
+        if (self.forgetting is None) == (self.half_life is None):
+            raise ValueError("Divide: forgetting or half_life must be given, and only one of them")
+        one_kind("Divide", half_life=self.half_life, per=self.per)
+        constant = float(self.forgetting) if isinstance(self.forgetting, Real) else None
+        if self.half_life is not None:
+            constant = max(2.0 ** -(self.unit / span_of(self.half_life).length), _LEAST)
+        elif self.per is not None and constant is None:
+            raise ValueError("Divide: forgetting must be a number if per is given; a schedule counts rows")
+        object.__setattr__(self, "constant", constant)
+
+    @property
+    def unit(self) -> float:
+        """The time that the factor is for; 0 if it is for a row, whatever its time."""
+        if self.per is not None:
+            return span_of(self.per).length
+        return 0.0 if self.half_life is None else span_of(self.half_life).unit
+
+    @property
+    def decay(self) -> float:
+        """The logarithm of the factor."""
+        if self.half_life is not None:
+            return max(-math.log(2) * (self.unit / span_of(self.half_life).length), -1e300)
+        return math.log(self.constant) if self.constant else 0.0
+
+    @property
+    def durations(self) -> list[tuple[str, Any, str]]:
+        """Name, value and kind of each duration."""
+        return named_spans(half_life=self.half_life, per=self.per)
 
     def values(self, first: int, count: int) -> Array:
         """The factors of the rows first, first + 1, ..."""
@@ -73,17 +107,42 @@ class Divide(Checked):
 @storable
 @dataclass(frozen=True)
 class Add(Checked):
-    """S <- S + drift I before each row: a random walk of the weights."""
+    """S <- S + drift I before each row: a random walk of the weights.
+
+    Attributes:
+        drift: the variance of a weight's step from row to row, or in the time ``per``.
+        per: that time; see :doc:`/times`.
+    """
 
     drift: NotNegative
+    per: Annotated[float | str | None, DURATION.or_none()] = None
+
+    @property
+    def unit(self) -> float:
+        """The time that the drift is for; 0 if it is from row to row, whatever their times."""
+        return 0.0 if self.per is None else span_of(self.per).length
+
+    @property
+    def durations(self) -> list[tuple[str, Any, str]]:
+        """Name, value and kind of the duration."""
+        return named_spans(per=self.per)
 
 
 @storable
 @dataclass(frozen=True)
 class Every(Checked):
-    """S <- I after every ``period`` rows."""
+    """S <- I after every ``period`` rows, or each time that so much time has passed."""
 
-    period: Count
+    period: Annotated[int | str, COUNT | Rule(DURATION.others[0], "a duration such as '1d'")]
+
+    def units(self, unit: float) -> float:
+        """The period in units of time, or in rows."""
+        return span_of(self.period).length / unit if isinstance(self.period, str) else float(min(self.period, sys.maxsize))
+
+    @property
+    def durations(self) -> list[tuple[str, Any, str]]:
+        """Name, value and kind of the duration."""
+        return named_spans(period=self.period if isinstance(self.period, str) else None)
 
 
 @storable
@@ -144,6 +203,11 @@ class Policy:
     least_noise: float = 0.0
 
     @property
+    def unit(self) -> float:
+        """The time that forgetting or drift is for; 0 if rows count, whatever their times."""
+        return 0.0 if self.time is None else self.time.unit
+
+    @property
     def forgetting(self) -> Divide | None:
         """The forgetting, if it changes from row to row; None otherwise."""
         return self.time if isinstance(self.time, Divide) and self.time.constant is None else None
@@ -157,7 +221,7 @@ class Policy:
     def unbounded_memory(self) -> float | None:
         """The memory in rows, if it is constant and nothing bounds the growth of S."""
         keep = self.time.constant if isinstance(self.time, Divide) and self.winds_up and self.growth_limit == 0 else None
-        return None if keep is None else 1 / (1 - keep)
+        return None if keep is None or self.unit > 0 else 1 / (1 - keep)
 
     @property
     def thresholds(self) -> Below | None:
@@ -179,12 +243,15 @@ class Policy:
     def native(self, labels: Limits) -> _core.Policy:
         """The policy as the core's type, for labels of a range."""
         clip = math.inf if self.clip is None else float(self.clip)
-        time, amount, keep_prior = Time.NONE, 1.0, False
+        time, amount, keep_prior, decay = Time.NONE, 1.0, False, 0.0
         if isinstance(self.time, Divide):
             time, amount, keep_prior = Time.DIVIDE, self.time.constant or 1.0, self.time.keep_prior
+            decay = self.time.decay
         elif isinstance(self.time, Add) and self.time.drift > 0:
             time, amount = Time.ADD, float(self.time.drift)
         every = isinstance(self.reset, Every)
+        if isinstance(self.reset, Every) and isinstance(self.reset.period, str) and not self.unit:
+            raise ValueError(f"period={self.reset.period!r} needs half_life or per: otherwise, rows count")
         return _core.Policy(
             start=float(self.start),
             time=time,
@@ -195,7 +262,7 @@ class Policy:
             labels=labels,
             predictions=Limits(max(labels.low, -clip), min(labels.high, clip)),
             reset=Reset.NEVER if self.reset is None else Reset.EVERY if every else Reset.BELOW,
-            period=min(int(self.reset.period), sys.maxsize) if isinstance(self.reset, Every) else 0,
+            period=min(math.ceil(self.reset.units(self.unit)), sys.maxsize) if isinstance(self.reset, Every) else 0,
             radius=0.0 if self.radius is None or math.isinf(self.radius) else float(self.radius),
             growth_limit=float(self.growth_limit),
             keep_prior=keep_prior,
@@ -205,4 +272,7 @@ class Policy:
             parameter=float(self.parameter),
             curvature=float(self.curvature),
             least_noise=float(self.least_noise),
+            unit=self.unit,
+            decay=decay,
+            reset_after=self.reset.units(self.unit) if isinstance(self.reset, Every) else 0.0,
         )

@@ -14,8 +14,10 @@ from driftline._core import Status
 from driftline.base import params
 from driftline.base.batch import Batch, numbered
 from driftline.base.certificate import Certificate
+from driftline.base.durations import one_kind
 from driftline.base.learner import Learner
 from driftline.base.native import SecondOrderCore
+from driftline.base.rules import is_sequence
 from driftline.base.traits import Traits
 from driftline.errors import RowRefusedError
 from driftline.linear import schedules
@@ -40,11 +42,32 @@ class Recursive(Learner):
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
         low, high, clip = values["low"], values["high"], values.get("clip")
+        self._check_times(values)
         if clip is not None and ((low is not None and low > clip) or (high is not None and high < -clip)):
             raise ValueError(
                 f"{type(self).__name__}: [-clip, clip] must overlap [low, high], got clip={clip!r}, low={low!r} and "
                 f"high={high!r}"
             )
+
+    def _check_times(self, values: dict[str, Any]) -> None:
+        """Raises ValueError unless the parameters that measure time go together."""
+        owner, half_life, per, period = type(self).__name__, *map(values.get, ("half_life", "per", "period"))
+        kind = one_kind(owner, half_life=half_life, per=per, period=period if isinstance(period, str) else None)
+        if isinstance(period, str) and half_life is None and per is None:
+            raise ValueError(f"{owner}: period={period!r} needs half_life or per; without, rows count")
+        for name in ("forgetting", "forget_rate"):
+            given = values.get(name)
+            if name not in values or given is None or kind is None:
+                continue
+            if half_life is not None and given != self._params[name].default:
+                raise ValueError(f"{owner}: {name} and half_life exclude each other, got {name}={given!r} and {half_life=}")
+            if per is not None and (callable(given) or is_sequence(given)):
+                raise ValueError(f"{owner}: {name} must be a number if per is given; a schedule counts rows")
+
+    def _forgets(self, forgetting: Any, keep_prior: bool = False) -> Divide:
+        """The effect of time of a learner with the parameters ``half_life`` and ``per``."""
+        half_life = self._values.half_life
+        return Divide(None if half_life is not None else forgetting, keep_prior, half_life, self._values.per)
 
     def _policy(self) -> Policy:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
@@ -155,6 +178,8 @@ class Recursive(Learner):
         bound = None
         if comparator is not None:
             bound, conditions = self._bound(sums, comparator)
+            if bound is not None and sums["timed"] and self._current_policy().unit:
+                conditions = {**conditions, "the same time passes before each row": False}
             if bound is not None and sums["weighted"]:
                 conditions = {**conditions, "every row has the weight 1": False}
             if bound is not None and not (all(conditions.values()) and math.isfinite(bound)):

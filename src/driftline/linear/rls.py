@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from driftline.base import params
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
-from driftline.linear.policies import FORGETTING, Divide, Policy, Schedule
+from driftline.linear.policies import FORGETTING, Policy, Schedule
 from driftline.linear.recursion import Recursive
 
 
@@ -35,6 +36,9 @@ class RLS(Recursive):
             t = 1, 2, ... or a sequence changes it from row to row.
         ridge: S starts at I / ridge.
         keep_prior: forget the rows but not the ridge.
+        half_life: the time in which a row loses half its weight, in place of ``forgetting``: "6h", or a number in the unit
+            of the times. None: rows count, whatever their times. See :doc:`/times`.
+        per: the time that ``forgetting`` is for, and that passes before the first row. None: one unit of ``half_life``.
 
     References: :cite:`hayes1996`, section 9.4; :cite:`zhao2021`, Eq. (2), for a changing forgetting factor.
 
@@ -49,6 +53,8 @@ class RLS(Recursive):
     ridge: float = params.real(default=1.0, gt=0)
 
     keep_prior: bool = params.boolean(default=False)
+    half_life: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _policy(self) -> Policy:
-        return Policy(start=1 / self.ridge, time=Divide(self.forgetting, self.keep_prior))
+        return Policy(start=1 / self.ridge, time=self._forgets(self.forgetting, self.keep_prior))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
@@ -10,12 +11,13 @@ import numpy as np
 from driftline import _core
 from driftline._core import Filling
 from driftline.base import params, river
+from driftline.base.durations import DURATION
 from driftline.base.native import SecondOrderCore
 from driftline.base.registry import learner
 from driftline.base.rules import COUNT
 from driftline.base.traits import Traits
 from driftline.linear.dfop import rate_for_period
-from driftline.linear.policies import Divide, Policy
+from driftline.linear.policies import Policy
 from driftline.linear.pursuit import basis_pursuit, largest
 from driftline.linear.recursion import Recursive
 from driftline.tables.inputs import Array, Name
@@ -65,6 +67,9 @@ class SparseDFOP(Recursive):
         matrix: "gaussian", entries N(0, 1/dim), or "bernoulli", entries :math:`\pm 1/\sqrt{\text{dim}}`, O(nnz · dim) a row;
             or "sparse", eight entries of :math:`\pm 1/\sqrt 8` in each column, O(nnz) a row.
         seed: the seed of M.
+        half_life: the time in which a row loses half its weight, in place of ``forget_rate``: "6h", or a number in the unit
+            of the times. None: rows count, whatever their times. See :doc:`/times`.
+        per: the time that ``forget_rate`` is for, and that passes before the first row. None: one unit of ``half_life``.
 
     References: :cite:`zhao2021`, Algorithm 2; :cite:`salmon2011` for the columns; :cite:`kane2014` for the sparse ones.
 
@@ -83,6 +88,8 @@ class SparseDFOP(Recursive):
     sparsity: int = params.integer(default=10, ge=1)
     matrix: str = params.choice(default="gaussian", options=_FILLINGS)
     seed: int = params.seed(default=0)
+    half_life: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     @classmethod
     def for_period(cls, T0: float, **parameters: Any) -> Self:
@@ -103,7 +110,9 @@ class SparseDFOP(Recursive):
         return river.DEPENDS_ON_ORDER  # which decides the column of M
 
     def _policy(self) -> Policy:
-        return Policy(start=self.prior, time=Divide(1 - self.forget_rate), noise=1 / self.forget_rate, growth_limit=1.0)
+        time = self._forgets(1 - self.forget_rate)
+        rate = self.forget_rate if self.half_life is None else -math.expm1(time.decay)
+        return Policy(start=self.prior, time=time, noise=1 / rate, growth_limit=1.0)
 
     def _make_core(self, width: int, row: Any = None) -> ProjectedCore:
         kind = _core.Projected64 if self.dtype == "float64" else _core.Projected32

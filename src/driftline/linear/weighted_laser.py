@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from driftline.base import params
+from driftline.base.durations import DURATION
 from driftline.base.registry import learner
 from driftline.linear.policies import Add, Policy
 from driftline.linear.recursion import Recursive
@@ -30,6 +31,8 @@ class WeightedLASER(Recursive):
         drift_cost: c, the cost of a squared step of the comparator. The smaller, the faster the learner adapts.
         max_weight: A, the largest weight. With 1 the learner is LASER. With infinity, rows with :math:`s \ge 1` raise a
             ValueError and are not learned, as by WEMM.
+        per: the time that a step of the comparator is for, and that passes before the first row: "1h", or a number in
+            the unit of the times. None: rows count, whatever their times. See :doc:`/times`.
 
     References: :cite:`moroshko2013`, chapter 9, names it as future work; the game is Eq. (5.1) with the loss of Section 3.1.
 
@@ -42,6 +45,7 @@ class WeightedLASER(Recursive):
     ridge: float = params.real(default=1.0, gt=0)
     drift_cost: float = params.real(default=1000.0, gt=0, le=math.inf)
     max_weight: float = params.real(default=4.0, ge=1, le=math.inf)
+    per: float | str | None = params.checked(default=None, rule=DURATION, optional=True)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         super()._check_relations(values)
@@ -53,7 +57,8 @@ class WeightedLASER(Recursive):
 
     def _policy(self) -> Policy:
         drift, least = 1 / self.drift_cost, 1 / self.max_weight
-        return Policy(start=1 / self.ridge - drift, time=Add(drift), noise=None, least_noise=least, shrink=least > 0)
+        time = Add(drift, self.per)
+        return Policy(start=1 / self.ridge - drift, time=time, noise=None, least_noise=least, shrink=least > 0)
 
     def _bound(self, sums: dict[str, float], comparator: float) -> tuple[float | None, dict[str, bool]]:
         b, c, Y = self.ridge, self.drift_cost, sums["largest_label"]

@@ -15,6 +15,7 @@ from driftline.tables.categories import CATEGORIES
 from driftline.tables.cells import Given
 from driftline.tables.inputs import Array, Name
 from driftline.tables.numbers import all_finite
+from driftline.tables.times import Times
 
 NUMBERS, FRAME, COLUMNS, SPARSE, MAPPINGS = "numbers", "frame", "columns", "sparse", "mappings"
 _FLOATS = (np.float64, np.float32)
@@ -39,6 +40,7 @@ class RowBlock:
         most: how many rows to read at once.
         encoded: whether the model's columns read the rows.
         is_sparse: whether a core takes the rows as a sparse matrix, rather than made dense.
+        times: the times of the rows, if they have any.
         kept: what models read of the rows, if several take them in turn; None if they do not.
         labels: their labels, if they travel with the rows.
         start: the number of the first row in the stream that the block is a part of.
@@ -51,6 +53,7 @@ class RowBlock:
     kept: dict[Any, Any] | None = None
     labels: Any = None
     start = 0
+    times: Times | None = None
 
     def __init__(
         self, values: Any, kind: str = NUMBERS, names: list[Name] | None = None, where: str = "rows", *,
@@ -190,6 +193,8 @@ class RowBlock:
         else:
             values = values[rows if isinstance(rows, slice) or self.kind != FRAME else numbers]
         found = RowBlock(values, self.kind, self.names, self.where, rows=len(numbers), limit=self.limit, begins=begins)
+        if self.times is not None:
+            found.times = self.times.take(rows)
         if "whole" in self.__dict__:
             found.__dict__["whole"] = self.whole
         if self.labels is not None:

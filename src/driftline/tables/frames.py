@@ -28,6 +28,20 @@ def _column(column: Any) -> Any:
     return column
 
 
+def series(values: Any) -> Any:
+    """Values of any library as a narwhals series; None if they are none."""
+    import narwhals
+
+    if type(values).__module__.startswith("pandas") and hasattr(values, "to_series"):  # an index
+        values = values.to_series()
+    elif type(values).__module__.startswith("pyarrow") and not hasattr(values, "combine_chunks"):
+        import pyarrow
+
+        values = pyarrow.chunked_array([values])
+    found = narwhals.from_native(values, series_only=True, pass_through=True)
+    return _column(found) if isinstance(found, narwhals.Series) else None
+
+
 def kind_of(column: Any) -> str | None:
     """The kind of a column, from its type or, if that is ambiguous, from its first value; None if there is none."""
     import narwhals as nw

@@ -13,6 +13,7 @@ struct Asked {
     IntervalBasis interval_basis;
     std::shared_ptr<const Places> places; // where labels had lain by then, shared by copies; null if nothing was asked
     double labels = 0;                    // labels learned by then
+    double at = NAN;                      // the row's time; NaN if it has none
     Index delay = 0;                      // rows before it whose labels are not among them
     std::vector<double> record;           // what the model needs to learn the label
 };
@@ -27,6 +28,7 @@ inline Batch one_row(const Batch& batch, Index t, bool labelled) {
     one.rows = 1;
     one.y = labelled ? batch.y + t : nullptr;
     one.weight = batch.weight ? batch.weight + t : nullptr;
+    one.times = batch.times ? batch.times + t : nullptr;
     return one;
 }
 

@@ -24,6 +24,7 @@ struct Batch {
     Index rows = 0, row_stride = 0, column_stride = 0;
     const double* y = nullptr;      // null: only predict
     const double* weight = nullptr; // null: all ones; a row of weight 0 is only predicted
+    const double* times = nullptr;  // null: rows have none
     bool skip = false;              // skip and count rows with a bad value; else the first of them ends the replay
     Limits labels;                  // the first label outside ends the replay
 };

@@ -181,7 +181,7 @@ class Mixer {
         act(top_.state.w, top_.state.d);
         act(top_.matrix().data(), top_.matrix().size());
         act(top_.diagonal().data(), top_.diagonal().size());
-        act(reinterpret_cast<double*>(&top_.state.sums), sums_count);
+        act(reinterpret_cast<double*>(&top_.state.sums), untimed_sums_count);
     }
     void weigh() {
         first_.weigh();

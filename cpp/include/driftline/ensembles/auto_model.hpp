@@ -189,7 +189,7 @@ template <class T> class AutoModel {
         act(reinterpret_cast<double*>(jump_detectors_.data()), static_cast<Index>(4 * jump_detectors_.size()));
         warm_.visit(act);
         for (auto& model : models_) {
-            act(reinterpret_cast<double*>(&model->state.sums), sums_count);
+            act(reinterpret_cast<double*>(&model->state.sums), untimed_sums_count);
             act(model->diagonal().data(), model->diagonal().size());
             act(model->state.w, model->state.d);
             act(model->matrix().data(), model->matrix().size());

@@ -56,7 +56,7 @@ class Regression {
     template <class Act> void visit(Act&& act) {
         act(&rows_, 1);
         act(reinterpret_cast<double*>(units_.data()), 4 * columns_);
-        act(reinterpret_cast<double*>(&model_->state.sums), sums_count);
+        act(reinterpret_cast<double*>(&model_->state.sums), untimed_sums_count);
         act(model_->diagonal().data(), model_->diagonal().size());
         act(model_->state.w, model_->state.d);
         act(model_->matrix().data(), model_->matrix().size());

@@ -35,6 +35,7 @@ DRIFTLINE_INLINE Batch row_of(const Batch& batch, Index t) {
     row.rows = 1;
     row.y = batch.y ? batch.y + t : nullptr;
     row.weight = batch.weight ? batch.weight + t : nullptr;
+    row.times = batch.times ? batch.times + t : nullptr;
     return row;
 }
 

@@ -155,7 +155,7 @@ template <class T> void put_in_slot(const SecondOrderState<T>& m, const SlotLayo
 // Loads what predicting needs, unless the prediction is shrunk.
 template <class T> void take_weights(SecondOrderState<T>& m, const SlotLayout& at, const std::byte* slot) {
     take_array(slot + at.weights, m.d, m.w, T(0));
-    if (m.forgetting.values)
+    if (m.forgetting.values || m.policy.unit > 0)
         std::memcpy(&m.sums, slot + at.sums, sizeof m.sums);
 }
 template <class T> void take_from_slot(SecondOrderState<T>& m, const SlotLayout& at, const std::byte* slot) {

@@ -12,6 +12,7 @@
 #include "driftline/kernels/dictionary.hpp"
 #include "driftline/kernels/scale.hpp"
 #include "driftline/linear/second_order_model.hpp"
+#include "driftline/linear/second_order_view.hpp"
 
 namespace driftline {
 
@@ -59,8 +60,9 @@ class KernelModel {
         Outputs one = out.from_row(t);
         unsigned char reset = 0;
         one.resets = &reset;
-        const double counted = model_->state.sums.weighted, kept = share_kept();
-        const double share = newcomer && y ? without_sliver(weight, kept) : weight;
+        const double counted = model_->state.sums.weighted, at = model_->state.at;
+        const View passed = time_passed();
+        const double share = newcomer && y ? without_sliver(weight, passed) : weight;
         Batch batch;
         batch.x = coordinates_.data();
         batch.rows = 1;
@@ -74,7 +76,7 @@ class KernelModel {
             out.resets[t] = 1;
         take_in(x, newcomer);
         if (options_.measured && first.open()) {
-            first.add(x, features(), *y, weight, kept);
+            first.add(x, features(), *y, weight, passed.keep, at);
             if (first.due())
                 measure();
             if (first.rows() == FirstRows::most)
@@ -93,6 +95,8 @@ class KernelModel {
             out.predictions[t] = NAN;
             write_no_spread(out, t);
             const double* label = action == RowAction::learn ? batch.y + t : nullptr;
+            if (batch.times)
+                model_->state.at = batch.times[t];
             if (action != RowAction::pass)
                 if (const Status status = step(row_.data(), label, weight_of(batch, t), out, t); status != Status::done)
                     return status;
@@ -138,25 +142,24 @@ class KernelModel {
             coordinates_.data()[last - n] = dictionary_.pivot();
     }
 
-    // The share of S^-1 that time leaves before the next row.
-    double share_kept() const {
+    // What time does to S before the next row; nothing if the table of forgetting factors ends before it.
+    View time_passed() const {
         const auto& state = model_->state;
-        const Index t = static_cast<Index>(state.sums.rows) + 1;
-        if (state.policy.time != Time::divide)
-            return 1;
-        return state.forgetting.values && state.forgetting.covers(t) ? state.forgetting.at(t) : state.policy.amount;
+        View view = usual_view(state);
+        look_up_forgetting(state, view);
+        return view;
     }
 
     // The sliver acts as a feature of the row alone, and so as part of its noise. It is subtracted from the noise, through
     // the weight, if that is large enough: then the sliver changes nothing. Not with a budget, where later rows are learned
     // as combinations of the points, sliver included.
-    double without_sliver(double weight, double kept) const {
+    double without_sliver(double weight, const View& passed) const {
         const Policy& policy = model_->state.policy;
         if (policy.complement || policy.concavity > 0 || options_.budget > 0)
             return weight;
-        const double now = policy.time == Time::add ? tau() + policy.amount : tau() / kept;
-        const double noise = policy.noise / weight, part = now * sliver * dictionary_.self();
-        return part < 0.5 * noise && noise <= DBL_MAX ? policy.noise / (noise - part) : weight;
+        const double now = tau() / passed.keep + passed.drift;
+        const double noise = policy.noise / (weight * passed.share), part = now * sliver * dictionary_.self();
+        return part < 0.5 * noise && noise <= DBL_MAX ? policy.noise / ((noise - part) * passed.share) : weight;
     }
 
     void take_in(const double* x, bool newcomer) {
@@ -205,9 +208,12 @@ class KernelModel {
         double ignored = 0;
         Outputs out;
         out.predictions = &ignored;
-        for (Index t = 0; t < first.rows(); ++t)
+        for (Index t = 0; t < first.rows(); ++t) {
+            model->state.at = first.at(t);
             if (fresh.step(first.x(t, features()), first.y(t), first.weight(t), out, 0) != Status::done)
                 return;
+        }
+        model->state.at = old.at;
         if (old.forgetting.values)
             model->set_forgetting(values(old.forgetting), old.forgetting.first);
         Sums& sums = model->state.sums;

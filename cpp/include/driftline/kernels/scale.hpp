@@ -9,7 +9,7 @@
 
 namespace driftline {
 
-// The first rows: x, y, the weight, and the share of S^-1 that time left before the row.
+// The first rows: x, y, the weight, the share of S^-1 that time left before the row, and the time if rows have times.
 class FirstRows {
   public:
     static constexpr Index most = 256;
@@ -18,12 +18,15 @@ class FirstRows {
     bool open() const { return !closed_; }
     // Whether the number of rows has doubled, so that the scale is estimated again.
     bool due() const { return rows() > 1 && (rows() & (rows() - 1)) == 0; }
-    void add(const double* x, Index features, double y, double weight, double kept) {
+    void add(const double* x, Index features, double y, double weight, double kept, double at) {
         x_.insert(x_.end(), x, x + features);
         labels_.insert(labels_.end(), {y, weight, kept});
+        if (!std::isnan(at))
+            times_.push_back(at);
     }
     const double* x(Index t, Index features) const { return x_.data() + t * features; }
     const double* y(Index t) const { return labels_.data() + 3 * t; }
+    double at(Index t) const { return times_.empty() ? NAN : times_[static_cast<std::size_t>(t)]; }
     double weight(Index t) const { return labels_[static_cast<std::size_t>(3 * t + 1)]; }
     std::vector<double> kept() const {
         std::vector<double> all;
@@ -49,6 +52,7 @@ class FirstRows {
         closed_ = true;
         x_ = {};
         labels_ = {};
+        times_ = {};
     }
     void widen(Index features, Index more) {
         std::vector<double> wider;
@@ -59,9 +63,10 @@ class FirstRows {
         x_ = std::move(wider);
     }
     // Makes room for rows before the numbers of a state are read.
-    void expect(Index rows, Index features) {
+    void expect(Index rows, Index features, bool timed) {
         x_.resize(static_cast<std::size_t>(rows * features));
         labels_.resize(static_cast<std::size_t>(3 * rows));
+        times_.resize(timed ? static_cast<std::size_t>(rows) : 0);
     }
     bool is_sound() const {
         bool good = true;
@@ -72,6 +77,7 @@ class FirstRows {
     template <class Act> void visit(Act&& act) {
         act(x_.data(), static_cast<Index>(x_.size()));
         act(labels_.data(), static_cast<Index>(labels_.size()));
+        act(times_.data(), static_cast<Index>(times_.size()), "times");
     }
 
   private:
@@ -83,7 +89,7 @@ class FirstRows {
     }
 
     bool closed_ = false;
-    std::vector<double> x_, labels_;
+    std::vector<double> x_, labels_, times_;
 };
 
 } // namespace driftline

@@ -56,7 +56,7 @@ template <class T> class BlockReplay {
     Index most_rows(Index later = 0) const {
         const Index done = out_.done + later, seen = static_cast<Index>(m_.sums.rows) + later;
         Index most = std::min(capacity_, batch_.rows - done);
-        if (m_.policy.reset == Reset::every)
+        if (m_.policy.reset == Reset::every) // without times
             most = std::min(most, m_.policy.period - seen % m_.policy.period);
         return most;
     }
@@ -66,8 +66,10 @@ template <class T> class BlockReplay {
         const Index t = out_.done + later;
         view = usual_;
         view.norm2 = dot(x, x, size_);
+        const double at = batch_.times ? batch_.times[t] : NAN;
+        const double last = later > 0 && batch_.times ? batch_.times[t - 1] : m_.sums.last_time;
         return row_action(batch_, t, x, size_, view.norm2) == RowAction::learn &&
-               look_up_forgetting(m_, view, later) == Status::done;
+               look_up_forgetting(m_, view, at, last, later) == Status::done && view.share == 1;
     }
 
     // Finishes the next row, after it updated S with noise rho.
@@ -75,6 +77,7 @@ template <class T> class BlockReplay {
         const Index t = out_.done;
         T* const own = m_.x;
         m_.x = x;
+        m_.at = batch_.times ? batch_.times[t] : NAN;
         look(m_, view, size_);
         view.norm2 = at_most(view.norm2, DBL_MAX);
         const LabelUpdate change = compare(m_, view, extras_, batch_.y[t], rho);
@@ -88,6 +91,7 @@ template <class T> class BlockReplay {
         snapshot(out_, m_.w, m_.d, t);
         note_memory(out_, m_, t);
         m_.x = own;
+        m_.at = NAN;
         ++out_.done;
         ++in_blocks_;
     }

@@ -141,7 +141,8 @@ template <class T> class FactorBlocks : public BlockReplay<T> {
     static bool suits(const SecondOrderState<T>& m) {
         const Policy& policy = m.policy;
         return !m.additive && !policy.complement && !policy.turns_labels() && policy.radius == 0 &&
-               policy.growth_limit == 0 && !policy.keep_prior && (policy.reset != Reset::below || m.guard.u);
+               policy.growth_limit == 0 && !policy.keep_prior && (policy.reset != Reset::below || m.guard.u) &&
+               (policy.reset != Reset::every || policy.unit == 0);
     }
 
   private:

@@ -4,6 +4,7 @@
 
 #include "driftline/linear/likelihood.hpp"
 #include "driftline/linear/second_order_model.hpp"
+#include "driftline/linear/second_order_view.hpp"
 
 namespace driftline {
 
@@ -26,7 +27,8 @@ template <class T> bool find_keep(const SecondOrderState<T>& m, double& keep) {
     const Index row = static_cast<Index>(m.sums.rows) + 1;
     if (m.forgetting.values && !m.forgetting.covers(row))
         return false;
-    keep = m.forgetting.values ? m.forgetting.at(row) : m.policy.amount;
+    const double units = units_since(m);
+    keep = m.forgetting.values ? m.forgetting.at(row) : units < 0 ? 1 : keep_over(m.policy, units);
     return true;
 }
 
@@ -116,6 +118,8 @@ template <class T> Status replay_outputs(SecondOrderState<T>& m, OutputWeights<T
     const Index outputs = w.outputs;
     for (; out.done < batch.rows; ++out.done) {
         const Index t = out.done;
+        if (batch.times)
+            m.at = batch.times[t];
         const double* y = batch.y ? batch.y + t * outputs : nullptr;
         double* predictions = out.predictions + t * outputs;
         reader.take(m.x, t);

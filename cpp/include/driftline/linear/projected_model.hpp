@@ -43,6 +43,7 @@ template <class T> class Projection {
             part.rows = out.weights ? std::min(left, out.every - t % out.every) : left;
             part.y = batch.y ? batch.y + t : nullptr;
             part.weight = batch.weight ? batch.weight + t : nullptr;
+            part.times = batch.times ? batch.times + t : nullptr;
             for (Index i = 0; i < part.rows; ++i)
                 project_row(rows, t + i, psi_.data() + i * stride_);
             Outputs results = out.from_row(t);

@@ -17,7 +17,10 @@ struct RoundingRisk {
 // Decided by the sum of S_jj x_j^2 over rho. No diagonal entry exceeds the start, or 1 after a reset, plus all drift so far;
 // that bound settles most rows.
 template <class T> DRIFTLINE_INLINE RoundingRisk rounding_risk(const SecondOrderState<T>& m, const View& view, double rho) {
-    const double most = at_least(1, m.policy.start) + view.drift * (m.sums.rows + 1);
+    double drifted = view.drift * (m.sums.rows + 1);
+    if (m.sums.timed > 0) [[unlikely]]
+        drifted = view.drift + m.policy.amount * (m.sums.rows + (m.policy.unit > 0 ? units_so_far(m) : 0));
+    const double most = at_least(1, m.policy.start) + drifted;
     const bool lift = view.drift < rounding<T>(m.d) * most;
     const double limit = rho * (sizeof(T) == 8 ? 1e11 : 1e3);
     if (most * view.norm2 * view.scale * view.scale <= limit) [[likely]]
@@ -72,7 +75,8 @@ template <class T> DRIFTLINE_INLINE bool resets_again(const SecondOrderState<T>&
 template <class T>
 DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, double weight, const Outputs& out, Index t) {
     const Policy& policy = m.policy;
-    const double noise = policy.noise / weight, rho = at_most(at_least(smallest_noise<T>, noise), largest_noise);
+    const double noise = policy.noise / (weight * view.share),
+                 rho = at_most(at_least(smallest_noise<T>, noise), largest_noise);
     if (!resets_again(m, view, rho))
         return false;
     view.s = view.norm2;
@@ -85,6 +89,7 @@ DRIFTLINE_ONCE bool reset_again(SecondOrderState<T>& m, View view, double y, dou
     m.sums.shrunk += view.s / (rho + view.s);
     m.sums.weighted += weight != 1;
     m.sums.saturated += rho != noise;
+    note_time(m);
     count_reset(m.sums);
     if (policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= policy.radius))
         project_on_ball(m);
@@ -169,7 +174,8 @@ template <class T>
 DRIFTLINE_INLINE Status find_noise(const SecondOrderState<T>& m, View& view, Extras extras, double weight, double& rho) {
     const Policy& policy = m.policy;
     rho = policy.noise; // with branches: a division that waits for s would slow down every row
-    if (extras.noise || view.scaled) [[unlikely]] {
+    if (extras.noise || view.scaled || view.share != 1) [[unlikely]] {
+        weight *= view.share;
         const double unit = view.scale * view.scale;
         const double noise = policy.complement ? at_least(unit * policy.least_noise, unit - view.s) : unit * policy.noise;
         if (policy.complement && policy.least_noise == 0 && !(noise > 0))
@@ -224,8 +230,10 @@ DRIFTLINE_INLINE void conclude(SecondOrderState<T>& m, const Row<G, T>& row, Vie
     }
     if (extras.noise)
         sums.weighted += weight != 1;
+    const double before = extras.after && m.policy.unit > 0 ? units_so_far(m) : 0;
+    note_time(m);
     if (extras.after)
-        watch(m, change.rho, view, next);
+        watch(m, change.rho, view, next, before);
 }
 
 // Learns the current row, which was looked at; `next` is the row after it, if there is one. The matrices' products with it
@@ -242,6 +250,11 @@ DRIFTLINE_INLINE Status learn_row(SecondOrderState<T>& m, Row<G, T>& row, View v
         if (reset_again(m, view, y, weight, out, t))
             return Status::done;
         settle(m);
+    }
+    if (fades_first(m, view)) [[unlikely]] {
+        pass_gap(m, view);
+        look(m, view, row.size);
+        view.norm2 = at_most(view.norm2, DBL_MAX);
     }
     look_at_variance(m, row, view, true);
     double rho;
@@ -276,6 +289,27 @@ template <class T> DRIFTLINE_INLINE double identity_form(const T* x, Index colum
     return total[0];
 }
 
+template <class T> Status predict_row(SecondOrderState<T>& m, double& prediction, double* s);
+
+// Predicts a row before which the prior is restored; the state is then put back.
+template <class T> Status predict_after_gap(SecondOrderState<T>& m, View view, double& prediction, double* s) {
+    const Index n = padded<T>(m.d);
+    const std::vector<T> weights(m.w, m.w + n), entries(m.factor.u, m.factor.u + panel_elements<T>(m.d));
+    const std::vector<double> diagonal(m.factor.d, m.factor.d + m.factor.size);
+    const Sums sums = m.sums;
+    const double at = m.at;
+    pass_gap(m, view);
+    m.at = m.sums.last_time; // at once
+    const Status status = predict_row(m, prediction, s);
+    m.at = at;
+    m.sums = sums;
+    std::copy(weights.begin(), weights.end(), m.w);
+    std::copy(entries.begin(), entries.end(), m.factor.u);
+    std::copy(diagonal.begin(), diagonal.end(), m.factor.d);
+    m.ready = false;
+    return status;
+}
+
 // Also x'S x, if `s` is given.
 template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, double& prediction, double* s) {
     View view = usual_view(m);
@@ -284,6 +318,8 @@ template <class T> DRIFTLINE_ONCE Status predict_row(SecondOrderState<T>& m, dou
     if (const Status status = look_up_forgetting(m, view); status != Status::done)
         return status;
     m.ready = false;
+    if (fades_first(m, view)) [[unlikely]]
+        return predict_after_gap(m, view, prediction, s);
     if (m.policy.shrink || s) {
         if (m.sums.pending != 0) // S is I; a prediction does not write it to memory
             view.s = resets_again(m, view, m.policy.noise) ? view.norm2 : identity_form(m.x, row.columns);
@@ -334,6 +370,8 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
     m.ready = false;
     for (; out.done < batch.rows; ++out.done) {
         const Index t = out.done;
+        if (batch.times) [[unlikely]]
+            m.at = batch.times[t];
         T* const next = t + 1 < batch.rows ? m.next : nullptr;
         if (next)
             reader.take(next, t + 1);
@@ -358,6 +396,8 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
         snapshot(out, m.w, m.d, t);
         note_memory(out, m, t);
     }
+    if (batch.times)
+        m.at = NAN;
     m.ready = false;
     outputs = out;
     return status;

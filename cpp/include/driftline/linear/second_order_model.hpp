@@ -92,6 +92,7 @@ template <class T> class SecondOrderModel {
             wider->set_forgetting(forgetting_, state.forgetting.first);
         wider->state.sums = state.sums;
         wider->state.coverage = state.coverage;
+        wider->state.at = state.at;
         bool guarded = guard_u_.data() != nullptr;
         if (state.thresholds.values) {
             wider->set_thresholds(thresholds_, state.thresholds.first);

@@ -35,6 +35,11 @@ struct Policy {
     double parameter = 0;                     // the level of its pinball loss, the threshold of its Huber loss
     double curvature = 1;                     // of the pinball loss at the quantile of normal errors, times their mean loss
     double least_noise = 0;                   // of the complement; 0: a row with s >= 1 is refused
+    // Rows with times: the amount is for `unit`, which also passes before the first row. 0: rows count, whatever their
+    // times.
+    double unit = 0;
+    double decay = 0;                                                // the logarithm of the forgetting factor
+    double reset_after = 0;                                          // the period in units
     bool has_mean() const { return likelihood != Likelihood::none; } // the prediction is the mean of a label with w.x
     bool may_lack_noise() const { return (complement && !(least_noise > 0)) || robustness > 0; }
     bool turns_labels() const { return robustness > 0 || concavity > 0 || has_mean(); }
@@ -70,8 +75,11 @@ struct Sums {
     double shrunk = 0;    // sum of 1 - the factor by which predictions are shrunk
     double begun = 0;     // rows before the last reset of S
     double prior = 1;     // S^-1 is prior / start I plus the rows' part; tracked if the policy keeps the prior
+    double timed = 0;     // rows with times
+    double first_time = 0, last_time = 0; // of the first of these, and of the latest
 };
-inline constexpr Index sums_count = sizeof(Sums) / sizeof(double);
+inline constexpr Index sums_count = sizeof(Sums) / sizeof(double), sums_added = 3; // the last came after the first format
+inline constexpr Index untimed_sums_count = sums_count - sums_added;               // of models without times
 
 template <class T> struct SecondOrderState {
     Index d = 0;            // weights, including the intercept
@@ -83,6 +91,7 @@ template <class T> struct SecondOrderState {
     Sums sums;
     Coverage coverage;
     Schedule forgetting, thresholds;
+    double at = NAN; // the time of the current row; NaN if it has none
     T* w = nullptr;
     T* x = nullptr;    // the current row, padded with zeros
     T* next = nullptr; // the row after it, in a replay
@@ -99,6 +108,8 @@ template <class T> inline constexpr double variance_cap = sizeof(T) == 8 ? 1e60 
 // of its start.
 template <class T> inline constexpr double allowed_growth = sizeof(T) == 8 ? 1e6 : 1e3;
 inline constexpr double growth_room = 16;
+// What forgetting leaves over any time.
+inline constexpr double least_keep = 1e-100;
 // The largest s for which a row updates S without being scaled first.
 template <class T> inline constexpr double largest_s = sizeof(T) == 8 ? 1e250 : 1e30;
 // When less than this is left of the prior, a policy that keeps it raises it, to the reciprocal at most.

@@ -49,17 +49,45 @@ template <class T> void raise_prior(SecondOrderState<T>& m, double keep, T* w, I
     sums.value = at_most(sums.value + add_information(m, amount, w, outputs), DBL_MAX);
 }
 
+// Whether so much of the prior fades before a row with a time that it is restored before the row, not after it.
+template <class T> DRIFTLINE_INLINE bool fades_first(const SecondOrderState<T>& m, const View& view) {
+    return m.policy.keep_prior && m.policy.unit > 0 && view.keep < at_most(least_prior, m.policy.amount) && !m.several &&
+           !m.policy.complement;
+}
+// Lets that time pass and restores the prior, as rows without information would have. The view is then of a row at once.
+template <class T> DRIFTLINE_ONCE void pass_gap(SecondOrderState<T>& m, View& view) {
+    for (Index j = 0; j < m.d; ++j)
+        m.factor.d[j] = at_most(m.factor.d[j] * view.growth.grow, view.growth.cap);
+    m.sums.value *= view.keep;
+    m.sums.prior *= view.keep;
+    m.sums.bound *= view.keep;
+    const double amount = (1 - m.sums.prior) / m.policy.start;
+    m.sums.prior = 1;
+    m.sums.bound += amount;
+    m.sums.value = at_most(m.sums.value + add_information(m, amount, m.w, 1), DBL_MAX);
+    view.keep = view.growth.grow = 1;
+}
+
 inline void count_reset(Sums& sums) {
     sums.resets += 1;
     sums.segment += 1;
     sums.begun = sums.rows;
 }
 
+// Whether a row ends a period. `before`: the units until the row before it.
+template <class T> bool ends_period(const SecondOrderState<T>& m, double before) {
+    const Policy& policy = m.policy;
+    if (!(policy.unit > 0 && m.sums.timed > 0))
+        return static_cast<Index>(m.sums.rows) % policy.period == 0;
+    const auto periods = [&policy](double units) { return std::floor(units / policy.reset_after * (1 + 1e-12)); };
+    return periods(units_so_far(m)) > periods(before);
+}
+
 // Resets S once the row is learned, if a reset is due.
-template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next) {
+template <class T>
+void watch_resets(SecondOrderState<T>& m, double rho, double grow, double norm2, const T* next, double before) {
     const bool below = m.policy.reset == Reset::below;
-    const bool due =
-        below ? reset_is_due(m, rho, grow, norm2, next) : static_cast<Index>(m.sums.rows) % m.policy.period == 0;
+    const bool due = below ? reset_is_due(m, rho, grow, norm2, next) : ends_period(m, before);
     if (!due)
         return;
     count_reset(m.sums);
@@ -76,14 +104,14 @@ template <class T> void watch_resets(SecondOrderState<T>& m, double rho, double 
 // A packed S is repaired as a whole, in O(d^3), once in this many rows.
 inline Index rows_between_repairs(Index d) { return 64 + 8 * d; }
 
-// Everything that a policy may do to S and w after a row.
-template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next) {
+// Everything that a policy may do to S and w after a row. `before`: the units until the row before it.
+template <class T> DRIFTLINE_ONCE void watch(SecondOrderState<T>& m, double rho, View view, const T* next, double before) {
     if (m.additive && static_cast<Index>(m.sums.rows) % rows_between_repairs(m.d) == 0)
         repair(m);
     if (m.policy.keep_prior)
         m.sums.prior *= view.keep;
     if (m.policy.reset != Reset::none)
-        watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next);
+        watch_resets(m, rho, view.growth.grow, view.norm2 * (view.scale * view.scale), next, before);
     if (m.policy.keep_prior && !m.several)
         raise_prior(m, view.keep, m.w, 1);
     if (m.policy.radius > 0 && !(std::sqrt(dot(m.w, m.w, padded<T>(m.d))) <= m.policy.radius))

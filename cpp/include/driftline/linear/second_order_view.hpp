@@ -16,6 +16,7 @@ struct View {
     double keep = 1, drift = 0; // the forgetting factor, the added drift
     Growth growth;
     double scale = 1, s = 0, f = 0, norm2 = 0;
+    double share = 1; // of the weight that a late row still has
     bool scaled = false;
     bool held = false; // a number of this row exceeds the type's range or precision
 };
@@ -56,8 +57,51 @@ template <class T> DRIFTLINE_INLINE void look(const SecondOrderState<T>& m, View
         view.f = far_dot(m.w, m.x, 1, m.d);
 }
 
+// How many units have passed since the latest row; negative for a row that comes late. A row without a time is one unit
+// after the row before it, and so is the first row with one.
+template <class T> DRIFTLINE_INLINE double units_since(const SecondOrderState<T>& m, double at, double last) {
+    return m.policy.unit > 0 && m.sums.timed > 0 && !std::isnan(at) ? (at - last) / m.policy.unit : 1;
+}
+template <class T> DRIFTLINE_INLINE double units_since(const SecondOrderState<T>& m) {
+    return units_since(m, m.at, m.sums.last_time);
+}
+// The units from one unit before the first row with a time until the latest.
+template <class T> DRIFTLINE_INLINE double units_so_far(const SecondOrderState<T>& m) {
+    return m.sums.timed > 0 ? (m.sums.last_time - m.sums.first_time) / m.policy.unit + 1 : 0;
+}
+// The forgetting factor of that many units.
+inline double keep_over(const Policy& policy, double units) {
+    return units == 1 ? policy.amount : at_least(least_keep, std::exp(policy.decay * units));
+}
+// The effect of time on S before a row with a time. A row that comes late is learned as of its time, and S keeps that of the
+// latest: the row has since lost weight to forgetting, or its target has moved, which is more noise.
+template <class T> DRIFTLINE_ONCE void pass_time(const SecondOrderState<T>& m, View& view, double units) {
+    const Policy& policy = m.policy;
+    const bool late = units < 0;
+    if (policy.time == Time::divide) {
+        const double keep = keep_over(policy, std::fabs(units));
+        view.keep = late ? 1 : keep;
+        view.share = late ? keep : 1;
+        view.growth.grow = 1 / view.keep;
+    } else if (policy.time == Time::add) {
+        const double drift = at_most(policy.amount * std::fabs(units), largest_start<T>);
+        view.drift = late ? 0 : drift;
+        view.share = late ? at_least(least_keep, 1 / (1 + drift * view.norm2 / policy.noise)) : 1;
+    }
+}
+template <class T> DRIFTLINE_INLINE void note_time(SecondOrderState<T>& m) {
+    Sums& sums = m.sums;
+    if (std::isnan(m.at)) [[likely]]
+        return;
+    sums.first_time = sums.timed > 0 ? at_most(sums.first_time, m.at) : m.at;
+    sums.last_time = sums.timed > 0 ? at_least(sums.last_time, m.at) : m.at;
+    sums.timed += 1;
+}
+
 // The effect of time before this row, or `later` rows ahead, if it differs from row to row.
-template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, Index later = 0) {
+template <class T>
+DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view, double at, double last,
+                                           Index later = 0) {
     view.norm2 = at_most(view.norm2, DBL_MAX);
     if (m.policy.growth_limit > 0) [[unlikely]] {
         const double most = allowed_growth<T> * m.policy.noise / at_least(view.norm2, m.sums.largest_norm2);
@@ -69,8 +113,15 @@ template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderS
             return Status::needs_forgetting;
         view.keep = m.forgetting.at(t);
         view.growth.grow = 1 / view.keep;
+    } else if (!std::isnan(at)) [[unlikely]] {
+        if (const double units = units_since(m, at, last); units != 1)
+            pass_time(m, view, units);
     }
     return Status::done;
+}
+
+template <class T> DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& view) {
+    return look_up_forgetting(m, view, m.at, m.sums.last_time);
 }
 
 // Repairs the positive definiteness of a packed S, by raising each diagonal entry by the same fraction of itself.

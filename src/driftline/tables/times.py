@@ -1,0 +1,133 @@
+"""The times of rows: numbers, dates, and times with or without a zone, as the core takes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from driftline.tables import frames, inputs, kinds
+from driftline.tables.inputs import Array
+
+NUMBER, UTC, LOCAL = "numbers", "times with a zone", "times without a zone"
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times as the core takes them: numbers as they are, others in microseconds since 1970.
+
+    Attributes:
+        kind: what they are.
+        at: one for each row; with a zone, in UTC.
+    """
+
+    kind: str
+    at: Array
+
+    def take(self, rows: Any) -> Times:
+        """Those of some rows: a slice, or an array of indices."""
+        return Times(self.kind, self.at[rows])
+
+
+def shown(at: float, kind: str) -> str:
+    """A time in words.
+
+    >>> shown(1.5, NUMBER), shown(1.7e15, UTC)
+    ('1.5', '2023-11-14 22:13:20Z')
+    """
+    if kind == NUMBER:
+        return f"{at:g}"
+    return f"{_EPOCH + timedelta(microseconds=at)}{'Z' if kind == UTC else ''}"
+
+
+def time_of(at: Any, where: str) -> Times:
+    """The time of one row; raises ValueError unless it is a number or a time."""
+    if type(at) in (float, int):
+        found = Times(NUMBER, np.array([at], dtype=np.float64))
+    elif isinstance(at, datetime):
+        offset = at.utcoffset()
+        local = at.replace(tzinfo=None) - (offset or timedelta())
+        try:
+            found = Times(LOCAL if offset is None else UTC, np.array([float((local - _EPOCH) // _MICROSECOND)]))
+        except (TypeError, ValueError):  # pandas' NaT is a datetime
+            raise ValueError(f"{where}: at is {at!r}; a row without a time cannot be placed") from None
+    elif isinstance(at, date):
+        found = Times(LOCAL, np.array([float((datetime(at.year, at.month, at.day) - _EPOCH) // _MICROSECOND)]))
+    elif isinstance(at, str):
+        try:
+            return time_of(datetime.fromisoformat(at), where)
+        except ValueError:
+            raise ValueError(f"{where}: at must be a number or a time, such as '2026-03-01 12:00', got {at!r}") from None
+    else:
+        return times_of([at], 1, where, "at")
+    _require_known(found.at, where, "at", None)
+    return found
+
+
+def times_of(times: Any, rows: int, where: str, what: str = "times") -> Times:
+    """The times of a table's rows; raises ValueError unless there is one for each row."""
+    if isinstance(times, Times):
+        return times
+    series = None if isinstance(times, np.ndarray | list | tuple) else frames.series(times)
+    values, kind = (np.asarray(times), LOCAL) if series is None else _of_series(series, where, what)
+    if values.dtype == object:
+        return _of_objects(values, rows, where, what)
+    if values.dtype.kind in "US":
+        return _of_objects(values.astype(object), rows, where, what)
+    if values.shape != (rows,):
+        raise ValueError(f"{where}: {what} has shape {values.shape}, expected ({rows},)")
+    if values.dtype.kind == "M":
+        return _of_moments(values, kind, where, what)
+    if values.dtype.kind not in "iuf":
+        raise ValueError(f"{where}: {what} must hold numbers or times, got {values.dtype}")
+    found = Times(NUMBER, np.ascontiguousarray(values, dtype=np.float64))
+    _require_known(found.at, where, what, 0)
+    return found
+
+
+def _of_series(series: Any, where: str, what: str) -> tuple[Array, str]:
+    kind = frames.kind_of(series)
+    if kind == kinds.CLOCK:
+        raise ValueError(f"{where}: {what} must hold numbers or times, got times of day without a date")
+    zone = getattr(series.dtype, "time_zone", None)
+    if zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return np.asarray(series.to_numpy()), LOCAL if zone is None else UTC
+
+
+def _of_moments(values: Array, kind: str, where: str, what: str) -> Times:
+    micros = values if values.dtype == "<M8[us]" else values.astype("datetime64[us]")
+    whole = micros.view(np.int64)
+    if whole.size and whole.min() == np.iinfo(np.int64).min:
+        _require_known(np.where(np.isnat(values), np.nan, 0.0), where, what, 0)
+    return Times(kind, whole.astype(np.float64))
+
+
+def _of_objects(values: Array, rows: int, where: str, what: str) -> Times:
+    """Times as Python objects; all of one kind."""
+    if values.shape != (rows,):
+        raise ValueError(f"{where}: {what} has shape {values.shape}, expected ({rows},)")
+    found, kind = np.empty(rows), NUMBER
+    for row, value in enumerate(values):
+        place = f" of row {row}" if what == "times" else ""
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
+        if value is None or not isinstance(value, (datetime, date, str, float, int, np.number)):
+            raise ValueError(f"{where}: {what}{place} must be a number or a time, got {value!r}")
+        one = time_of(value.item() if isinstance(value, np.number) else value, where if not place else f"{where}, row {row}")
+        if row and one.kind != kind:
+            raise ValueError(f"{where}: {what} holds {kind}, but {value!r}{place}; give all of them a zone, or none")
+        found[row], kind = one.at[0], one.kind
+    return Times(kind, found)
+
+
+def _require_known(at: Array, where: str, what: str, start: int | None) -> None:
+    good = np.isfinite(at)
+    if not good.all():
+        row = int(good.argmin())
+        place = "" if start is None else f" in row {start + row}"
+        raise ValueError(f"{where}: {what} is {inputs.spell(float(at[row]))}{place}; a row without a time cannot be placed")
