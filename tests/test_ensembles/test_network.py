@@ -154,7 +154,8 @@ def test_nested_parameters_are_reached_as_in_scikit_learn():
     assert deep["learners__0__forgetting"] == 0.9
     assert deep["learners__1__learners__0__rate"] == 0.01
     assert deep["top__noise"] == 3.0
-    assert set(model.get_params(deep=False)) == {"learners", "top", "intercept", "dtype", "missing", "low", "high"}
+    own = {"learners", "top", "intercept", "dtype", "missing", "low", "high", "late_rows"}
+    assert set(model.get_params(deep=False)) == own
     first = model.learners[0]
     model.set_params(learners__0__forgetting=0.8, top__noise=5.0, learners__1__learners__0__rate=0.2)
     assert model.learners[0].forgetting == 0.8

@@ -52,7 +52,23 @@ class Clock:
         return clock
 
 
-def advanced(learner: Learner, times: Times, where: str, start: int | None, *, late: bool = False) -> Clock:
+def stepped(learner: Learner, kind: str, at: float, where: str) -> Clock:
+    """The clock after one row; see :func:`advanced`."""
+    clock = learner._clock
+    if clock is None:
+        return advanced(learner, Times(kind, np.array([at])), where, None)
+    if clock.kind != kind:
+        _require_kind(learner, clock, kind, where)
+    if at > clock.last:
+        return Clock(kind, at, clock.late, clock.repeated)
+    if at == clock.last:
+        return Clock(kind, at, clock.late, clock.repeated + 1)
+    if learner.late_rows == RAISE:
+        _refuse_late(at, clock.last, kind, where, None)
+    return Clock(kind, clock.last, clock.late + 1, clock.repeated)
+
+
+def advanced(learner: Learner, times: Times, where: str, start: int | None) -> Clock:
     """The clock after rows with these times. Raises ValueError for a time of another kind, or before that of an earlier row.
 
     Args:
@@ -60,11 +76,11 @@ def advanced(learner: Learner, times: Times, where: str, start: int | None, *, l
         times: the times of the rows.
         where: the caller's name, for messages.
         start: the number of the first row, for messages; None for a single row.
-        late: whether rows may be late in any case.
     """
     clock, at = learner._clock, times.at
-    _require_kind(learner, clock, times.kind, where)
-    if clock is None and learner.n_seen_ and not late:
+    if clock is None or clock.kind != times.kind:
+        _require_kind(learner, clock, times.kind, where)
+    if clock is None and learner.n_seen_:
         raise ValueError(f"{where}: rows with times cannot follow rows without; the {learner.n_seen_} rows so far had none")
     if not len(at):
         return clock or Clock(times.kind, -math.inf)
@@ -78,7 +94,7 @@ def advanced(learner: Learner, times: Times, where: str, start: int | None, *, l
     if falls:
         latest = np.maximum.accumulate(np.concatenate([[before], at]))[:-1]
         is_late = at < latest
-        if not late and learner.late_rows == RAISE:
+        if learner.late_rows == RAISE:
             row = int(is_late.argmax())
             _refuse_late(float(at[row]), float(latest[row]), times.kind, where, None if start is None else start + row)
         late_rows = int(is_late.sum())
@@ -92,6 +108,11 @@ def _require_kind(learner: Learner, clock: Clock | None, kind: str, where: str) 
     if clock is not None and clock.kind not in (kind, ""):
         hint = "" if NUMBER in (clock.kind, kind) else "; give all of them a zone, or none"
         raise ValueError(f"{where}: {kind} cannot follow {clock.kind}{hint}")
+    require_fitting(learner, kind, where)
+
+
+def require_fitting(learner: Learner, kind: str, where: str) -> None:
+    """Raises ValueError if a parameter of the learner measures another kind of times."""
     own = COUNTED if kind == NUMBER else CLOCK
     for name, value, measured in learner._durations():
         if measured != own:

@@ -67,7 +67,7 @@ class Learner(Model, Saved):
     high: float | None = params.checked(default=None, rule=number(), optional=True)
     late_rows: str = params.choice(default=RAISE, options=(RAISE, ACCEPT))
 
-    _quiet = ("intercept", "dtype", "missing", "low", "high", "late_rows")
+    _quiet = ("intercept", "dtype", "missing", "low", "high", "late_rows", "half_life", "per")
     _is_base = True  # for River, which is told the kind of every other class
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
@@ -245,9 +245,9 @@ class Learner(Model, Saved):
         """What happens within asks for a row at a time, which may not be before that of an earlier row."""
         where = f"{type(self).__name__}.{verb}"
         with self._guard.change():
-            found = time_of(at, where)
-            clock.advanced(self, found, where, None)
-            with clock.row_at(self, float(found.at[0])):
+            kind, found = time_of(at, where)
+            clock.stepped(self, kind, found, where)
+            with clock.row_at(self, found):
                 yield
 
     def _durations(self) -> list[tuple[str, Any, str]]:
@@ -275,10 +275,13 @@ class Learner(Model, Saved):
         if at is not None:
             where = f"{type(self).__name__}.learn_one"
             with self._guard.change():
-                found = time_of(at, where)
-                then = clock.advanced(self, found, where, None)
-                with clock.row_at(self, float(found.at[0])):
-                    self.learn_one(x, y, sample_weight=sample_weight)
+                kind, found = time_of(at, where)
+                then = clock.stepped(self, kind, found, where)
+                clock.set_time(self, found)
+                try:
+                    Learner.learn_one(self, x, y, sample_weight=sample_weight)
+                finally:
+                    clock.set_time(self, math.nan)
                 clock.start(self, then)
             return
         core = self._direct if self._columns is None else None
@@ -682,6 +685,8 @@ class Learner(Model, Saved):
                     "make a new one with the parameters you want"
                 ) from None
             self._core.mark = 0
+            if self._clock is not None and self._clock.kind:
+                clock.require_fitting(self, self._clock.kind, f"{type(self).__name__}.set_params")
         return self
 
     def _refresh(self, before: dict[str, Any]) -> None:

@@ -92,6 +92,7 @@ class Auto(Learner, init=False):
         missing: str = ...,
         low: float | None = ...,
         high: float | None = ...,
+        late_rows: str = ...,
     ) -> Auto: ...
     @overload
     def __new__(
@@ -103,6 +104,7 @@ class Auto(Learner, init=False):
         missing: str = ...,
         low: float | None = ...,
         high: float | None = ...,
+        late_rows: str = ...,
     ) -> AutoWithExperts: ...
     def __new__(cls, *_: Any, **options: Any) -> Any:
         """If ``experts`` is given, an Auto that has the user's own learners among its experts."""

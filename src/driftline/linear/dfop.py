@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Self
 
 from driftline import extensions
@@ -85,7 +84,7 @@ class DFOP(Recursive):
             return Policy(start=self.prior, time=Divide(_keep(rate)), noise=1 / float(first))
         time = self._forgets(1 - float(rate))  # type: ignore[arg-type]
         if time.half_life is not None:
-            rate = -math.expm1(time.decay)
+            rate = time.rate
         return Policy(start=self.prior, time=time, noise=1 / float(rate))  # type: ignore[arg-type]
 
 

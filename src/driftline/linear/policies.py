@@ -94,6 +94,11 @@ class Divide(Checked):
         return math.log(self.constant) if self.constant else 0.0
 
     @property
+    def rate(self) -> float:
+        """One less the factor; above 0 even if that is 1 to rounding."""
+        return max(-math.expm1(self.decay), _LEAST)
+
+    @property
     def durations(self) -> list[tuple[str, Any, str]]:
         """Name, value and kind of each duration."""
         return named_spans(half_life=self.half_life, per=self.per)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any, Protocol, Self
 
@@ -111,7 +110,7 @@ class SparseDFOP(Recursive):
 
     def _policy(self) -> Policy:
         time = self._forgets(1 - self.forget_rate)
-        rate = self.forget_rate if self.half_life is None else -math.expm1(time.decay)
+        rate = self.forget_rate if self.half_life is None else time.rate
         return Policy(start=self.prior, time=time, noise=1 / rate, growth_limit=1.0)
 
     def _make_core(self, width: int, row: Any = None) -> ProjectedCore:

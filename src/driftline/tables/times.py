@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline.tables import frames, inputs, kinds
+from driftline.tables.calendar import MISSING
 from driftline.tables.inputs import Array
 
 NUMBER, UTC, LOCAL = "numbers", "times with a zone", "times without a zone"
@@ -44,28 +46,30 @@ def shown(at: float, kind: str) -> str:
     return f"{_EPOCH + timedelta(microseconds=at)}{'Z' if kind == UTC else ''}"
 
 
-def time_of(at: Any, where: str) -> Times:
-    """The time of one row; raises ValueError unless it is a number or a time."""
+def time_of(at: Any, where: str) -> tuple[str, float]:
+    """The kind of one row's time, and the time as the core takes it; raises ValueError unless it is a number or a time."""
     if type(at) in (float, int):
-        found = Times(NUMBER, np.array([at], dtype=np.float64))
+        kind, found = NUMBER, float(at)
     elif isinstance(at, datetime):
         offset = at.utcoffset()
         local = at.replace(tzinfo=None) - (offset or timedelta())
         try:
-            found = Times(LOCAL if offset is None else UTC, np.array([float((local - _EPOCH) // _MICROSECOND)]))
+            kind, found = LOCAL if offset is None else UTC, float((local - _EPOCH) // _MICROSECOND)
         except (TypeError, ValueError):  # pandas' NaT is a datetime
-            raise ValueError(f"{where}: at is {at!r}; a row without a time cannot be placed") from None
+            kind, found = LOCAL, math.nan
     elif isinstance(at, date):
-        found = Times(LOCAL, np.array([float((datetime(at.year, at.month, at.day) - _EPOCH) // _MICROSECOND)]))
+        kind, found = LOCAL, float((datetime(at.year, at.month, at.day) - _EPOCH) // _MICROSECOND)
     elif isinstance(at, str):
         try:
             return time_of(datetime.fromisoformat(at), where)
         except ValueError:
             raise ValueError(f"{where}: at must be a number or a time, such as '2026-03-01 12:00', got {at!r}") from None
     else:
-        return times_of([at], 1, where, "at")
-    _require_known(found.at, where, "at", None)
-    return found
+        times = times_of([at], 1, where, "at")
+        kind, found = times.kind, float(times.at[0])
+    if not math.isfinite(found):
+        raise ValueError(f"{where}: at is {inputs.spell(found)}; a row without a time cannot be placed")
+    return kind, found
 
 
 def times_of(times: Any, rows: int, where: str, what: str = "times") -> Times:
@@ -100,10 +104,13 @@ def _of_series(series: Any, where: str, what: str) -> tuple[Array, str]:
 
 
 def _of_moments(values: Array, kind: str, where: str, what: str) -> Times:
-    micros = values if values.dtype == "<M8[us]" else values.astype("datetime64[us]")
-    whole = micros.view(np.int64)
-    if whole.size and whole.min() == np.iinfo(np.int64).min:
-        _require_known(np.where(np.isnat(values), np.nan, 0.0), where, what, 0)
+    if values.dtype.str != "<M8[ns]":
+        values = values.astype("datetime64[us]")
+    whole = values.view(np.int64)
+    if whole.size and whole.min() == MISSING:
+        _require_known(np.where(whole == MISSING, np.nan, 0.0), where, what, 0)
+    if values.dtype.str == "<M8[ns]":
+        whole = whole // 1000  # faster than by a cast
     return Times(kind, whole.astype(np.float64))
 
 
@@ -118,10 +125,11 @@ def _of_objects(values: Array, rows: int, where: str, what: str) -> Times:
             value = value.astype("datetime64[us]").item()
         if value is None or not isinstance(value, (datetime, date, str, float, int, np.number)):
             raise ValueError(f"{where}: {what}{place} must be a number or a time, got {value!r}")
-        one = time_of(value.item() if isinstance(value, np.number) else value, where if not place else f"{where}, row {row}")
-        if row and one.kind != kind:
+        plain = value.item() if isinstance(value, np.number) else value
+        own, found[row] = time_of(plain, where if not place else f"{where}, row {row}")
+        if row and own != kind:
             raise ValueError(f"{where}: {what} holds {kind}, but {value!r}{place}; give all of them a zone, or none")
-        found[row], kind = one.at[0], one.kind
+        kind = own
     return Times(kind, found)
 
 

@@ -363,6 +363,7 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
     const View usual = usual_view(m);
     const Extras extras = extras_of(m, batch.weight != nullptr);
     Row<G, T> row(m.factor);
+    StepsOfTime steps(m.policy, batch);
     double resets = m.sums.resets;
     Status status = Status::done;
     if (!loaded && out.done < batch.rows)
@@ -376,6 +377,8 @@ DRIFTLINE_ONCE Status replay(SecondOrderState<T>& m, const Batch& rows, Outputs&
         if (next)
             reader.take(next, t + 1);
         View view = usual;
+        if (batch.times) [[unlikely]]
+            pass_known(m, steps, t, view);
         look(m, view, row.size);
         const RowAction action = row_action(batch, t, m.x, row.size, view.norm2);
         if (action == RowAction::learn) [[likely]]

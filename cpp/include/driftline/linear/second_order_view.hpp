@@ -16,7 +16,8 @@ struct View {
     double keep = 1, drift = 0; // the forgetting factor, the added drift
     Growth growth;
     double scale = 1, s = 0, f = 0, norm2 = 0;
-    double share = 1; // of the weight that a late row still has
+    double share = 1;    // of the weight that a late row still has
+    bool passed = false; // the time before the row is in the view
     bool scaled = false;
     bool held = false; // a number of this row exceeds the type's range or precision
 };
@@ -89,6 +90,66 @@ template <class T> DRIFTLINE_ONCE void pass_time(const SecondOrderState<T>& m, V
         view.share = late ? at_least(least_keep, 1 / (1 + drift * view.norm2 / policy.noise)) : 1;
     }
 }
+// The effect of time before the rows of a batch, if each follows the one before it: some rows at once, since the exponential
+// function is slow for one.
+class StepsOfTime {
+  public:
+    StepsOfTime(const Policy& policy, const Batch& batch) : policy_(policy), batch_(batch) {}
+    // Whether the factors of row t are those of the time since `last`.
+    DRIFTLINE_INLINE bool have(Index t, double last) {
+        if (t == 0 || batch_.times[t - 1] != last)
+            return false;
+        if (t < first_ || t >= first_ + some_)
+            compute(t);
+        return batch_.times[t] >= last;
+    }
+    DRIFTLINE_INLINE double keep(Index t) const { return keep_[t - first_]; }
+    DRIFTLINE_INLINE double grow(Index t) const { return grow_[t - first_]; }
+
+  private:
+    static constexpr Index some_ = 64;
+    // 2^f for |f| <= 1/2 by Taylor's series, whose rest is below 1e-17; the whole part of the exponent is added to the bits.
+    DRIFTLINE_ONCE void compute(Index t) {
+        constexpr double least = -332, magic = 6755399441055744.0; // 1.5 * 2^52: adding it rounds, and leaves the low bits
+        const double binary = policy_.decay / 0.693147180559945309417, unit = policy_.unit;
+        const Index rows = batch_.rows - t < some_ ? batch_.rows - t : some_;
+        const double* const times = batch_.times + t;
+        first_ = t;
+        for (Index i = 0; i < rows; ++i)
+            grow_[i] = (times[i] - times[i - 1]) / unit;
+        for (Index i = rows; i < some_; ++i)
+            grow_[i] = 0;
+        for (Index i = 0; i < rows; i += lanes<double>) {
+            const Doubles units = load_doubles(grow_ + i);
+            const Doubles power = larger(smaller(units * binary, all(0.0)), all(least)), moved = rounded(power + magic);
+            const Doubles z = (power - (moved - magic)) * 0.693147180559945309417;
+            Doubles e = all(1.0 / 6227020800);
+            for (const double factor :
+                 {479001600.0, 39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0, 120.0, 24.0, 6.0, 2.0, 1.0, 1.0})
+                e = e * z + 1 / factor;
+            using Bits = Vec<Index, lanes<double>>;
+            const Bits bits = reinterpret_cast<Bits>(e) + (reinterpret_cast<Bits>(moved) << 52);
+            const Doubles keep = units == 1.0 ? all(policy_.amount) : reinterpret_cast<Doubles>(bits);
+            store_doubles(keep_ + i, keep);
+            store_doubles(grow_ + i, 1 / keep);
+        }
+    }
+
+    const Policy& policy_;
+    const Batch& batch_;
+    Index first_ = -some_;
+    alignas(64) double keep_[some_], grow_[some_];
+};
+
+// The same for a row of a batch, if it is known from many rows at once.
+template <class T> DRIFTLINE_INLINE void pass_known(const SecondOrderState<T>& m, StepsOfTime& steps, Index t, View& view) {
+    view.passed = m.policy.time == Time::divide && m.policy.unit > 0 && m.sums.timed > 0 && steps.have(t, m.sums.last_time);
+    if (view.passed) {
+        view.keep = steps.keep(t);
+        view.growth.grow = steps.grow(t);
+    }
+}
+
 template <class T> DRIFTLINE_INLINE void note_time(SecondOrderState<T>& m) {
     Sums& sums = m.sums;
     if (std::isnan(m.at)) [[likely]]
@@ -113,7 +174,7 @@ DRIFTLINE_INLINE Status look_up_forgetting(const SecondOrderState<T>& m, View& v
             return Status::needs_forgetting;
         view.keep = m.forgetting.at(t);
         view.growth.grow = 1 / view.keep;
-    } else if (!std::isnan(at)) [[unlikely]] {
+    } else if (!std::isnan(at) && !view.passed) [[unlikely]] {
         if (const double units = units_since(m, at, last); units != 1)
             pass_time(m, view, units);
     }
