@@ -68,7 +68,6 @@ class Learner(Model, Saved):
     late_rows: str = params.choice(default=RAISE, options=(RAISE, ACCEPT))
 
     _quiet = ("intercept", "dtype", "missing", "low", "high", "late_rows", "half_life", "per")
-    _is_base = True  # for River, which is told the kind of every other class
     _kept: ClassVar[tuple[str, ...]] = ()  # attributes besides the core that belong to the state
 
     _core: Any = params.state(None)  # a Core, once there is one

@@ -29,8 +29,6 @@ LINEAR = Rule(
 class MetaLearner(Nested):
     """A learner made of other learners, which learn side by side."""
 
-    _is_base = True
-
     def _compose(self, members: list[Learner], above: list[Learner], features: int) -> Composite:
         raise TypeError(f"{type(self).__name__} cannot be used by itself")
 

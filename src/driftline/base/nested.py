@@ -55,7 +55,6 @@ class Nested(Learner):
     low: float | None = _inherited("low")
     high: float | None = _inherited("high")
 
-    _is_base = True
     _shares_labels = True  # the learners within learn the same labels
 
     def _base_learners(self) -> list[Learner]:

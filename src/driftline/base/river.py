@@ -27,6 +27,9 @@ NEEDS_SCALED_ROWS = frozenset(
 )
 
 
+_HOME = __name__.removesuffix("river")
+
+
 class Estimator(Parametrised):
     """The interface of River's estimators, with the private names of :class:`river.base.Estimator`."""
 
@@ -92,10 +95,10 @@ def stand_in(model: Estimator, kind: str) -> Any:
 def introduce(cls: type[Estimator]) -> None:
     """Registers a class with River as its kind of model, if River is imported.
 
-    A base class has no kind: its subclasses have several.
+    The base classes, which are in this folder, have no kind: their subclasses have several.
     """
     river = sys.modules.get("river.base")
-    if river is not None and not {"_known_to_river", "_is_base"} & vars(cls).keys():
+    if river is not None and "_known_to_river" not in vars(cls) and not cls.__module__.startswith(_HOME):
         getattr(river, cls._river_kind).register(cls)
         cls._known_to_river = True  # type: ignore[attr-defined]
 
