@@ -147,3 +147,15 @@ def test_predict_takes_a_horizon_as_statsforecast_and_sktime_do():
     for wrong in ([0], [7], 7, []):
         with pytest.raises(ValueError, match=r"^Forecaster\.predict: "):
             f.predict(wrong)
+
+
+def test_a_forecast_with_times_is_drawn_along_them():
+    days = pd.date_range("2024-01-01", periods=90, freq="D")
+    forecast = dl.Forecaster(dl.Auto(), 6).fit(pd.Series(np.sin(np.arange(90.0)), index=days)).forecast()
+    axes = forecast.plot(actual=[0.0, 1.0])
+    drawn = {line.get_label(): line.get_xdata() for line in axes.lines}
+    assert drawn["prediction"].astype("datetime64[D]").tolist() == [date(2024, 3, 31) + timedelta(days=k) for k in range(6)]
+    assert drawn["labels"].astype("datetime64[D]").tolist() == days[-24:].date.tolist()
+    assert len(drawn["labels that came"]) == 2
+    rows = forecast.plot(np.zeros(60)).lines[0].get_xdata()  # more labels than it has times of
+    assert rows.tolist() == [1, 2, 3, 4, 5, 6]

@@ -123,7 +123,7 @@ def _without_rows(trained: TrainedForecaster, out: str, spread: Spread, plot: Pa
     X: Any = model.steps
     columns: Columns = {"row": trained.rows + np.arange(model.steps), "step": np.arange(model.steps) + 1}
     if timeline is not None:
-        columns["time"] = timeline.local(1, model.steps).astype("datetime64[us]")
+        columns["time"] = timeline.clock(1, model.steps)
     if known := _known_features(trained):
         if timeline is None or known != [trained.options.time]:
             words = (

@@ -30,6 +30,7 @@ class Forecast:
         quantiles: of the labels, (n, k), infinite at such steps too; None if not requested.
         quantile_levels: their levels, (k,).
         times: of the rows, in a series of the library whose times were learned, or in an array; None if they are unknown.
+        clock: local times of the last labels and of the rows, as datetime64; None if they are unknown.
         labels: the last labels before the forecast; empty unless forecasts from the labels alone are mixed in.
     """
 
@@ -42,6 +43,7 @@ class Forecast:
     times: Any = None
     labels: Array = field(default_factory=lambda: np.empty(0), repr=False)
     paths: Paths | None = field(default=None, repr=False)
+    clock: Array | None = field(default=None, repr=False)
 
     def samples(self, count: int, seed: int | None = 0) -> Array:
         """Draws whole paths of the next rows, (count, n), for questions about several rows at once.

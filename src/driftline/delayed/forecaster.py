@@ -36,6 +36,7 @@ from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import RAISE, SKIP
 
 _STEPS = whole(1, 10_000)
+_SHOWN = 4  # as many labels as this many times the steps are shown before a forecast
 _ENDS = ("lower", "upper")
 
 
@@ -464,12 +465,14 @@ class Forecaster(Saved):
             mixed, limits = series.forecast(found[:, 0]), self._learner._limits
             found = _mixed(mixed, found, spread)
             paths = Paths(mixed.quantiles(quantiles, LEVELS), mixed.link, limits.low, limits.high)
-            labels = series.last(4 * self._steps)
+            labels = series.last(_SHOWN * self._steps)
         out = spread.outputs(np.ascontiguousarray(found[:, 0]))
         spread.write(out, slice(None), found[:, 1:])
+        timeline, before = self._timeline, min(_SHOWN * self._steps, self._rows)
         return Forecast(
             out.predictions, out.lower, out.upper, spread.level, out.quantiles, spread.quantiles, labels=labels, paths=paths,
-            times=None if self._timeline is None else self._timeline.answer(self._rows, len(rows)),
+            times=None if timeline is None else timeline.answer(self._rows, len(rows)),
+            clock=None if timeline is None else timeline.clock(self._rows - before, before + len(rows)),
         )  # fmt: skip
 
     def _current(self, number: int, where: str) -> Learner:

@@ -178,6 +178,10 @@ class Timeline:
         at = self._at(begin, count)
         return at + self._offsets(at) if self.in_utc else at
 
+    def clock(self, begin: int, count: int) -> Array:
+        """The local times of rows as datetime64."""
+        return self.local(begin, count).astype("datetime64[us]")
+
     def column(self, begin: int, count: int) -> cells.Given:
         """The local times of rows, as a column of a table."""
         return cells.Given(DATE if self.dates else TIMESTAMP, self.local(begin, count))
@@ -188,7 +192,7 @@ class Timeline:
 
     def answer(self, begin: int, count: int) -> Any:
         """The times of rows: a series of the library that they came from, or an array of datetime64."""
-        local = self.local(begin, count).astype("datetime64[us]")
+        local = self.clock(begin, count)
         if self.library is None:
             return local
         import narwhals as nw

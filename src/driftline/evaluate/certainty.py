@@ -16,6 +16,7 @@ from driftline.evaluate.scores import Score, Settings
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
+_NOW: dict[str, Any] = {"color": "0.6", "linewidth": 0.9, "linestyle": ":"}  # the line before the forecast
 _CHANCE = 2  # standard deviations of a share of independent rows, on either side
 
 
@@ -107,21 +108,32 @@ def plot_fan(forecast: Forecast, *, labels: Any = (), actual: Any = (), ax: Any 
         path: file for the picture.
     """
     ax = new_axes(ax, width=9.0)
-    steps = np.arange(1, 1 + len(forecast))
+    past, came = (np.asarray(values, dtype=np.float64) for values in (labels, actual))
+    places = _places(forecast, len(past))
+    steps, until = places[len(past) :], len(past)
     ends, names = _areas(forecast)
     for k, name in enumerate(names):
         low, high = np.where(np.isfinite(ends[:, [k, -1 - k]]), ends[:, [k, -1 - k]], np.nan).T
         ax.fill_between(steps, low, high, color=COLOURS[0], alpha=0.12 + 0.4 * k / len(names), linewidth=0, label=name)
     ax.plot(steps, forecast.predictions, color=COLOURS[0], linewidth=1.8, label="prediction")
-    past, came = (np.asarray(values, dtype=np.float64) for values in (labels, actual))
     if len(past):
-        ax.plot(np.arange(1 - len(past), 1), past, color="0.25", linewidth=1.2, label="labels")
+        ax.plot(places[:until], past, color="0.25", linewidth=1.2, label="labels")
     if len(came):
-        ax.plot(np.arange(1, 1 + len(came)), came, ".", color="0.25", label="labels that came")
-    ax.axvline(0.5, color="0.6", linewidth=0.9, linestyle=":")
-    ax.set(xlabel="rows from the last label", ylabel="label")
+        ax.plot(steps[: len(came)], came[: len(steps)], ".", color="0.25", label="labels that came")
+    dated = places.dtype.kind == "M"
+    if not dated or until:
+        ax.axvline(places[until - 1] + (places[until] - places[until - 1]) / 2 if until else 0.5, **_NOW)
+    ax.set(xlabel="" if dated else "rows from the last label", ylabel="label")
     legend(ax)
     return save(ax, path)
+
+
+def _places(forecast: Forecast, past: int) -> Array:
+    """Where earlier labels and then the forecast are drawn: by their times if these are known, or else by their numbers."""
+    known = forecast.clock
+    if known is not None and past + len(forecast) <= len(known):
+        return known[len(known) - past - len(forecast) :]
+    return np.arange(1 - past, 1 + len(forecast))
 
 
 def _areas(forecast: Forecast) -> tuple[Array, list[str]]:
