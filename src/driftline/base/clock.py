@@ -114,7 +114,7 @@ def _require_kind(learner: Learner, clock: Clock | None, kind: str, where: str) 
 def require_fitting(learner: Learner, kind: str, where: str) -> None:
     """Raises ValueError if a parameter of the learner measures another kind of times."""
     own = COUNTED if kind == NUMBER else CLOCK
-    for name, value, measured in learner._durations():
+    for name, value, measured in learner._durations:
         if measured != own:
             fitting = "a number in their unit" if own == COUNTED else "a duration such as '6h'"
             raise ValueError(f"{where}: {name} is {value!r}, but the times are {kind}; it must be {fitting}")
@@ -137,7 +137,7 @@ def require_time(learner: Learner, where: str) -> None:
         return
     if learner._clock is not None:
         raise ValueError(f"{where}: the row has no time, but the rows before it had; pass at= or times=")
-    for name, value, measured in learner._durations():
+    for name, value, measured in learner._durations:
         if measured == CLOCK:
             raise ValueError(f"{where}: {name}={value!r} needs the rows' times; pass at= or times=")
 

@@ -11,6 +11,7 @@ PARAMETERS = ("half_life", "per", "period")
 NUMBER, CLOCK = "number", "clock"  # what times are: numbers, or dates and times of day
 MICROSECONDS = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86_400 * 10**6}
 MICROSECONDS["w"] = 7 * MICROSECONDS["d"]
+_PLAIN = (bool, int, float, str, type(None))
 _TEXT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)?\s*(us|ms|s|min|h|d|w)\s*")
 _WORDS = 'such as "6h", "90min" or "7d" (us, ms, s, min, h, d, w)'
 
@@ -59,13 +60,13 @@ def named_spans(**durations: Any) -> list[tuple[str, Any, str]]:
 
 def measured_in(model: Any) -> list[tuple[str, Any, str]]:
     """The durations among the parameters of a model, and of the models within: name, value, and kind of times."""
-    found = []
+    found: list[tuple[str, Any, str]] = []
     for name, value in model._given.items():
         if name in PARAMETERS and value is not None and (isinstance(value, str) or name != "period"):
             found.append((name, value, span_of(value).kind))
-        found += getattr(value, "durations", [])
-    for inner in model._models():
-        found += measured_in(inner)
+        elif type(value) not in _PLAIN:
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                found += measured_in(item) if hasattr(item, "_given") else getattr(item, "durations", [])
     return found
 
 

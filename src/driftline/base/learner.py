@@ -249,6 +249,7 @@ class Learner(Model, Saved):
             with clock.row_at(self, found):
                 yield
 
+    @Derived
     def _durations(self) -> list[tuple[str, Any, str]]:
         """The parameters that measure time, with their values and the kind of times that these are measured in."""
         return measured_in(self)
@@ -569,7 +570,7 @@ class Learner(Model, Saved):
         self._checks_later, self._broken = False, {}  # from now on, parameters are checked as soon as they are set
         core.guard = self._guard
         core.at = self._at
-        core.needs_time = self._clock is not None or any(kind == CLOCK for *_, kind in self._durations())
+        core.needs_time = self._clock is not None or CLOCK in [kind for *_, kind in self._durations]
         self._core = core
         self._direct = core if self.missing in (missing.RAISE, missing.SKIP) else None
         self._columns = self._columns  # ask reads it for each row, which is faster as an instance attribute

@@ -71,9 +71,9 @@ class Divide(Checked):
         super().__post_init__()
         if (self.forgetting is None) == (self.half_life is None):
             raise ValueError("Divide: forgetting or half_life must be given, and only one of them")
-        one_kind("Divide", half_life=self.half_life, per=self.per)
         constant = float(self.forgetting) if isinstance(self.forgetting, Real) else None
         if self.half_life is not None:
+            one_kind("Divide", half_life=self.half_life, per=self.per)
             constant = max(2.0 ** -(self.unit / span_of(self.half_life).length), _LEAST)
         elif self.per is not None and constant is None:
             raise ValueError("Divide: forgetting must be a number if per is given; a schedule counts rows")
