@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -248,9 +249,15 @@ class Composite:
         return None if None in parts else parts
 
     def kept_parts(self, ticket: Ticket, x: Any) -> list[Ticket]:
-        """The parts of a ticket, with another row for the members to learn."""
+        """The parts of a ticket, with another row for the members to learn, from when it was asked."""
         members = [slow_path.keep(*own, x) for own in zip(self.members, ticket.parts, strict=False)]
         return [*members, *ticket.parts[len(members) :]]
+
+    def parts_to_tell(self, ticket: Ticket, x: Any) -> list[Ticket]:
+        """Copies of the parts of a ticket whose row is encoded differently now that its label has come."""
+        parts = copy.copy(ticket).parts
+        members = [slow_path.renewed(*own, x) for own in zip(self.members, parts, strict=False)]
+        return [*members, *parts[len(members) :]]
 
     def takes(self, ticket: Any) -> bool:
         """Whether a ticket comes from this model and has not been told yet."""

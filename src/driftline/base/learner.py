@@ -529,6 +529,10 @@ class Learner(Model, Saved):
         given, labels = Limits(self.low, self.high), self._traits.labels
         return given if labels is None else narrower(given, labels)
 
+    def _takes(self, labels: Array) -> bool:
+        """Whether a core that replays late labels may be given these: it refuses those out of range itself."""
+        return True
+
     def _check_relations(self, values: dict[str, Any]) -> None:
         low, high = values["low"], values["high"]
         if low is not None and high is not None and not low < high:

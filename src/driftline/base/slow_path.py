@@ -114,6 +114,12 @@ def keep(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
     return tickets.with_row(ticket, x, core.kept_parts(ticket, x) if ticket.parts else None)
 
 
+def renewed(learner: Learner, ticket: Ticket, x: Any) -> Ticket:
+    """A copy of a ticket whose row is encoded as ``x`` now that its label has come."""
+    core: Any = learner._core
+    return tickets.with_row(ticket, x, core.parts_to_tell(ticket, x) if ticket.parts and core is not None else None)
+
+
 def tell(learner: Learner, ticket: Any, y: Any, sample_weight: float | None) -> None:
     """Learns the label of a ticket, completely or not at all."""
     where = f"{type(learner).__name__}.tell"
@@ -132,12 +138,12 @@ def _tell_any(learner: Learner, ticket: Any, y: Any, sample_weight: float | None
     inner, updated = ticket, None
     if isinstance(ticket.x, tickets.ByColumns):
         x, updated, _ = encoding.enter(learner, ticket.x.cells, where, grow=True)
-        inner = tickets.with_row(ticket.x.ticket, x)
+        inner = renewed(learner, ticket.x.ticket, x)
     elif learner._columns is not None and isinstance(
         ticket.x, Mapping
     ):  # text has come since, and the columns must be known
         x, updated, _ = encoding.enter(learner, cells.of_mapping(ticket.x, where), where, grow=True)
-        inner = tickets.with_row(ticket, x)
+        inner = renewed(learner, ticket, x)
     checked = _checked_row(learner, _widened(learner, inner.x), y, sample_weight, where)
     if checked is None:
         return
@@ -283,7 +289,7 @@ def _tell_known(learner: Learner, ticket: Any, y: Any, sample_weight: float | No
     if row is None:
         return False
     learn_columns = plan.learning(row)
-    if core.tell(tickets.with_row(x.ticket, np.array(row)), y, sample_weight) is not Status.DONE:
+    if core.tell(renewed(learner, x.ticket, np.array(row)), y, sample_weight) is not Status.DONE:
         return False
     learn_columns()
     return True

@@ -87,6 +87,8 @@ class EncodedSteps:
         if given is None or not columns:
             return start
         labels = np.concatenate([[label for _, label in self.stepper.waiting], self.y[start:stop]])
+        if not learner._takes(labels):
+            return start
         lost = np.concatenate([[is_lost(learner, row) for row in before], gaps]).astype(bool)
         learned = (np.abs(labels) <= largest) & ~lost
         while stop > start:

@@ -146,7 +146,7 @@ class Stepper:
     def finish(self, where: str | None = None) -> None:
         """Learns all rows that wait; their labels must be known."""
         learner, self.delay = self.learner, 0
-        if self.waiting and self._is_native():
+        if self.waiting and self._is_native() and learner._takes(self._labels()):
             with learner._guard.change(only=True):
                 learner._mark()
                 rows = np.empty((0, learner.n_features_in_))
@@ -207,10 +207,14 @@ class Stepper:
                 learner._meet(_first_whole(learner, x, y), names)
             learner._mark()
             one = len(x) == 1 and x.size and np.isfinite(x).all()
-            if one or not self._is_native():
+            if one or not self._is_native() or not learner._takes(self._labels(y)):
                 return False
             self._natively(x, y, out, names, where, start, first)
         return True
+
+    def _labels(self, y: Array | tuple[()] = ()) -> Array:
+        """The labels of the rows that wait, then others."""
+        return np.append([label for _, label in self.waiting], y).astype(np.float64)
 
     def _is_native(self, later: bool = False) -> bool:
         """Whether the learner takes tables natively, and the rows that wait can go with them, or could later."""
@@ -230,7 +234,7 @@ class Stepper:
         if carried:
             x = np.concatenate([[array_of(learner, ticket) for ticket in tickets], x])
             y = np.concatenate([[label for _, label in self.waiting], y])
-        rows, skip = LateRows(tickets), learner.missing != "raise"
+        rows, skip = getattr(core, "late_rows", LateRows)(tickets), learner.missing != "raise"
         try:
             while (status := core.run_late(x, y, None, skip, out, self.delay, rows)) is not Status.DONE:
                 asking = rows.asked < len(x) and rows.told >= rows.asked - self.delay

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from driftline.base.scale import TRANSFORMATION, Scale, Transformation
 from driftline.base.ticket import Ticket
 from driftline.base.traits import Traits
 from driftline.ensembles.by_errors import ERRORS, ByErrors, clipped, error_of
+from driftline.ensembles.transformed_late import LateAnswers
 from driftline.errors import RowRefusedError
 from driftline.linear.rls import RLS
 from driftline.tables import inputs
@@ -120,6 +122,14 @@ class Transformed(Front):
             raise RowRefusedError(
                 f"{where}: y is {inputs.spell(value)}{place}, {self._scale.words(value)}", number, of_label=True
             )
+
+    def _takes(self, labels: Array) -> bool:
+        known = labels[np.abs(labels) <= self._largest]
+        limits = self._scale.limits
+        return bool(((known >= limits.low) & (known <= limits.high)).all() and np.isfinite(self._scale.forward(known)).all())
+
+    def _serve(self, status: Status, batch: Batch) -> None:
+        self._learner("run")._serve(status, batch)
 
     def _check_inverse(self, labels: Array, z: Array, where: str) -> None:
         """Raises ValueError unless the user's inverse undoes forward, up to rounding."""
@@ -293,6 +303,51 @@ class _Transformed(ByErrors):
         if out.quantiles is not None:
             out.quantiles[:] = self._ends(out.quantiles)
         return skipped
+
+    # Rows whose labels come late.
+
+    def late_rows(self, tickets: list[Ticket]) -> LateAnswers:
+        """The progress of rows for :attr:`run_late`, from the tickets of those that wait."""
+        for part in (*self.members, *self.above):
+            self.marked(part)
+        return LateAnswers(tickets, self.above[0], self.scale, self.limits)
+
+    @property
+    def run_late(self) -> Callable[..., Status]:
+        """Replays rows whose labels come late; an AttributeError if the learner's core, or a user's function, cannot."""
+        if not self.members[0]._traits.is_native or not isinstance(self.scale.transformation, str):
+            raise AttributeError("run_late")
+        core_of(self.members[0]).run_late  # noqa: B018 - raises AttributeError
+        return self._run_late
+
+    def _run_late(self, x: Array, y: Array, weight: None, skip: bool, out: Outputs, delay: int, rows: LateAnswers) -> Status:
+        """The learner comes first, as in :meth:`replay`; the labels must be in the domain, or missing."""
+        z, carried, asked, told = self._transformed(y), rows.carried, rows.asked, rows.told
+        own = Outputs(
+            np.empty(len(x) - carried), lower=out.lower, upper=out.upper, level=out.level,
+            quantiles=out.quantiles, quantile_levels=out.quantile_levels,
+        )  # fmt: skip
+        status: Status = self.marked(self.members[0]).run_late(x, z, weight, skip, own, delay, rows.within)
+        new, done = slice(asked - carried, rows.asked - carried), slice(told, rows.told)
+        rows.predicted = np.append(rows.predicted, own.predictions[new])
+        learned = ~np.isnan(rows.predicted[done]) & (np.abs(z[done]) <= self.members[0]._largest)
+        before = np.maximum(np.arange(asked, rows.asked) - delay, told) - told  # how many of these each new row knew
+        rows.informed = np.append(rows.informed, self.rows + np.append(0, np.cumsum(learned))[before] > 0)
+        counted = learned & rows.informed[done]
+        errors = np.append(self._errors, clipped(z[done][counted] - rows.predicted[done][counted]))
+        ends = len(self._errors) + np.append(0, np.cumsum(counted))
+        rows.answers = np.append(rows.answers, self._in_turn(own.predictions[new], errors, ends[before]))
+        self._errors = errors[-_KEPT:]
+        out.predictions[new] = rows.answers[asked:]
+        if out.lower is not None:
+            out.lower[new], out.upper[new] = self._ends(out.lower[new]), self._ends(out.upper[new])
+        if out.quantiles is not None:
+            out.quantiles[new] = self._ends(out.quantiles[new])
+        missed = np.full(len(x), np.nan)
+        with np.errstate(over="ignore"):
+            missed[done] = clipped(np.where(learned, y[done] - rows.answers[done], np.nan))
+        rows.note(missed, delay)
+        return status
 
     def _in_turn(self, predicted: Array, errors: Array, ends: Array) -> Array:
         """The answers for rows in order, each from the errors before its end."""

@@ -285,6 +285,11 @@ class _Pipeline(Composite):
         row = self._look(x, delay=ticket.delay)
         return list(ticket.parts) if row is None else super().kept_parts(ticket, row)
 
+    def parts_to_tell(self, ticket: Ticket, x: Any) -> list[Ticket]:
+        """Copies of the parts as they are: :meth:`learn_ticket` transforms the row itself."""
+        parts: list[Ticket] = copy.copy(ticket).parts
+        return parts
+
     def learn_ticket(self, ticket: Ticket, y: Any, weight: Any) -> Status:
         """The learner learns the row as transformed at the time of ``ask``; the transformers learn the row itself."""
         inner = self._part_of(ticket, self._look(ticket.x, unknown_allowed=False))
