@@ -10,6 +10,7 @@ from driftline import extensions
 
 if TYPE_CHECKING:
     from driftline import checks as checks
+    from driftline import datasets as datasets
     from driftline import evaluate as evaluate
     from driftline import features as features
     from driftline import files as files
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.2.0"
 
-_PACKAGES = ("checks", "evaluate", "features", "files", "losses", "regret", "streams")
+_PACKAGES = ("checks", "datasets", "evaluate", "features", "files", "losses", "regret", "streams")
 _HOMES = {  # of the public names; those of the linear learners are in driftline.linear
     "Alarm": "base.alarm",
     "Event": "base.events",

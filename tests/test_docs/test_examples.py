@@ -26,8 +26,8 @@ HERE = [
         "docs/how_sure.md",
         "docs/index.md",
     ),
-    *("docs/quickstart.md", "docs/report.md", "docs/threads.md", "docs/tutorials/demand_forecasting.md"),
-    "docs/tutorials/new_stores.md",
+    *("docs/quickstart.md", "docs/report.md", "docs/streams.md", "docs/threads.md"),
+    *("docs/tutorials/demand_forecasting.md", "docs/tutorials/new_stores.md"),
 ]
 ELSEWHERE = {
     "docs/adding_a_learner.md": "tests/test_adding_a_learner.py",

@@ -15,6 +15,7 @@ from driftline.features import Calendar, Hashing, Lags, Polynomial, RandomFourie
 
 
 def rows() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    assert dl.datasets.path("flights").is_file()
     X, y = dl.streams.Rotating(rate=0.01, noise=0.05, seed=0).take(120)
     return X, y
 

@@ -53,8 +53,11 @@ class RowExplanation:
         for title, parts in (("", self.contributions), ("experts", self.experts), ("width", self.width)):
             if parts:
                 lines += [title] if title else []
-                wide = max(map(len, parts))
-                lines += [f"  {name:<{wide}}  {value:+.6g}" for name, value in parts.items()]
+                telling = {name: value for name, value in parts.items() if value} or parts
+                wide = max(map(len, telling))
+                lines += [f"  {name:<{wide}}  {value:+.6g}" for name, value in telling.items()]
+                if len(telling) < len(parts):
+                    lines.append(f"  {len(parts) - len(telling)} more that add nothing")
         return "\n".join(lines)
 
 
