@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy.sparse import csr_matrix
 
 import driftline as dl
 from driftline import evaluate
@@ -59,6 +60,36 @@ def test_names_of_frames_reach_the_learner(rows):
     model = dl.RLS()
     evaluate.prequential(model, (pd.DataFrame(rows[0], columns=["a", "b", "c"]), rows[1]))
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_blocks_without_rows_are_passed_over(rows):
+    X, y = rows
+    frame = pd.DataFrame(X)
+    blocks = [(X[:0], y[:0]), (X[:200], y[:200]), ([], []), (frame[:0], y[:0]), (X[200:], y[200:])]
+    assert near(totals(blocks), totals(rows))
+
+
+def test_foreign_learners_get_the_rows_as_they_came(rows):
+    """Frames as frames, sparse rows as sparse ones: other libraries know no blocks of rows."""
+    X, y = rows
+    seen = []
+
+    class Foreign:
+        def predict_one(self, x):
+            raise AssertionError("run takes all rows")
+
+        learn_one = predict_one
+
+        def run(self, X, y):
+            seen.append(X)
+            return dl.Run(np.zeros(len(y)), np.asarray(y))
+
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=range(5, 505))
+    evaluate.prequential(Foreign(), (frame, y), rows=100)
+    evaluate.prequential(Foreign(), (csr_matrix(X), y), rows=100)
+    pd.testing.assert_frame_equal(seen[0], frame[:100])
+    assert isinstance(seen[1], csr_matrix)
+    np.testing.assert_array_equal(seen[1].toarray(), X[:100])
 
 
 def test_rows_that_reuse_the_same_memory_are_kept_apart(rows):

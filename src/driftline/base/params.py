@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from operator import attrgetter
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar, Generic, Literal, TypeVar, dataclass_transform
@@ -79,7 +80,7 @@ class Derived(Generic[T]):
     def __get__(self, model: Any, owner: type) -> T:
         found = self.make(model)
         setattr(model, self.name, found)  # which the attribute is from now on
-        model._derived = (*model._derived, self.name)
+        model._has_derived = True
         return found
 
 
@@ -96,13 +97,15 @@ class Parametrised:
     _values: SimpleNamespace  # the same, numbers as Python's own types
     _checks_later: bool = False  # whether this is a copy by scikit-learn that has not learned
     _broken: Mapping[str, Any] = MappingProxyType({})  # parameters of such a copy that break a rule
-    _derived: tuple[str, ...] = ()  # values that were derived from the parameters
+    _derived: ClassVar[frozenset[str]] = frozenset()  # the values that are derived from the parameters
+    _has_derived: bool = False  # whether one of them was
 
     def __init_subclass__(cls, *, init: bool = True, **kwargs: Any) -> None:  # init=False: type checkers are told otherwise
         super().__init_subclass__(**kwargs)
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Param)}
         inherited = {name: param for name, param in cls._params.items() if name not in own}
         cls._params = {**own, **inherited}
+        cls._derived |= {name for name, value in vars(cls).items() if isinstance(value, Derived)}
         for name, param in own.items():
             setattr(cls, name, param.attribute(name))
         if isinstance(vars(cls).get("__doc__"), str):
@@ -143,7 +146,7 @@ class Parametrised:
         values = {**vars(self._values), **plain}
         self._check_relations(values)
         self._given, self._values = {**self._given, **changes}, SimpleNamespace(**values)
-        if self._derived:
+        if self._has_derived:
             self._derive_anew()
 
     def _change(self, changes: dict[str, Any]) -> None:
@@ -182,13 +185,13 @@ class Parametrised:
             values = {**{name: param.default for name, param in self._params.items()}, **values}
         self._given = values
         self._values = SimpleNamespace(**{name: rules.plain(value) for name, value in values.items()})
-        if self._derived:
+        if self._has_derived:
             self._derive_anew()
 
     def _derive_anew(self) -> None:
         for name in self._derived:
-            delattr(self, name)
-        self._derived = ()
+            with suppress(AttributeError):  # which was not derived
+                delattr(self, name)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         """Checks rules that involve several parameters; raises ValueError if one is broken."""

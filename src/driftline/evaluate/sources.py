@@ -125,7 +125,9 @@ def has_labels(data: Any) -> bool:
 def as_rows(pair: Any, where: str) -> RowBlock:
     """A table or a list of mappings, with one label per row."""
     X, y = pair
-    if isinstance(X, (list, tuple)) and len(X) and isinstance(X[0], Mapping):
+    if _is_empty(X):
+        block = RowBlock([], MAPPINGS, where=where)
+    elif isinstance(X, (list, tuple)) and isinstance(X[0], Mapping):
         block = RowBlock(list(X), MAPPINGS, where=where)
     elif hasattr(X, "tocsr"):
         block = RowBlock(X.tocsr(), SPARSE, where=where)
@@ -141,6 +143,11 @@ def as_rows(pair: Any, where: str) -> RowBlock:
     block = copy(block)
     block.labels = labels
     return block
+
+
+def _is_empty(X: Any) -> bool:
+    shape = getattr(X, "shape", None)
+    return shape[0] == 0 if shape else hasattr(X, "__len__") and not len(X)
 
 
 def gathered(items: Iterable[Any], where: str) -> Iterator[Pair]:
