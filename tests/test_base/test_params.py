@@ -156,3 +156,31 @@ def test_period_may_be_longer_than_any_stream(rows):
     never, late = dl.CRRLS(period=None), dl.CRRLS(period=10**30)
     assert np.array_equal(never.run(*rows).predictions, late.run(*rows).predictions)
     assert dl.CRRLS(period=10**400).run(*rows).resets.size == 0
+
+
+def test_what_follows_from_the_parameters_follows_them_when_they_change(rows):
+    """Untrained or trained, by set_params, by an attribute, in a copy, and when a change is refused."""
+    model = dl.GLM(loss="poisson")
+    with pytest.raises(ValueError, match="takes labels of at least 0"):
+        model.learn_one([1.0], -1.0)
+    model.set_params(loss="huber")
+    model.learn_one([1.0], -1.0)
+
+    X, y = rows
+    model = dl.RLS(low=-1.0, high=1.0).fit(X, np.clip(y, -1.0, 1.0))
+    copied = model.clone(include_attributes=True)
+    model.high = 3.0
+    model.learn_one(X[0], 2.0)
+    with pytest.raises(ValueError, match="above high=1"):
+        copied.learn_one(X[0], 2.0)
+    with pytest.raises(ValueError, match="low must be less than high"):
+        model.set_params(low=5.0)
+    with pytest.raises(ValueError, match="below low=-1"):
+        model.learn_one(X[0], -2.0)
+
+
+def test_policies_check_what_was_given_and_trust_their_defaults():
+    assert dl.Divide(0.5) == dl.Divide(0.5, keep_prior=False)
+    for given in ({"forgetting": 1.5}, {"forgetting": 0.5, "keep_prior": None}, {"forgetting": 0.5, "per": 0}):
+        with pytest.raises(ValueError, match="Divide: "):
+            dl.Divide(**given)

@@ -29,6 +29,7 @@ class Param:
 
     def __init__(self, default: Any, rule: Rule, kw_only: bool = True) -> None:
         self.default, self.rule, self.kw_only = default, rule, kw_only
+        self.may_be_none = default is None and rule.accepts(None)
 
     def attribute(self, name: str) -> property:
         """The property by which a class offers this parameter."""
@@ -141,7 +142,10 @@ class Parametrised:
         plain = {}
         for name, value in changes.items():
             param = self._params[name]
-            is_default = type(value) in _SCALARS and type(value) is type(param.default) and value == param.default
+            if value is None and param.may_be_none:
+                is_default = True
+            else:
+                is_default = type(value) in _SCALARS and type(value) is type(param.default) and value == param.default
             plain[name] = value if is_default else param.rule.require(owner, name, value)
         values = {**vars(self._values), **plain}
         self._check_relations(values)

@@ -144,5 +144,6 @@ class Checked:
     def __post_init__(self) -> None:
         cls: Any = type(self)
         for name, rule in rules_of(cls).items():
-            if not rule.accepts(getattr(self, name)):
-                rule.require(cls.__name__, name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not getattr(cls, name, self) and not rule.accepts(value):  # defaults pass
+                rule.require(cls.__name__, name, value)
