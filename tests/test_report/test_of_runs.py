@@ -1,5 +1,6 @@
 """How runs and learners display themselves: reports, figures, notebooks."""
 
+import html
 import io
 import re
 import subprocess
@@ -308,6 +309,33 @@ def test_names_are_escaped_in_notebooks():
     model = dl.RLS()
     model.learn_one({"<script>alert(1)</script>": 1.0}, 1.0)
     assert "<script>" not in model._repr_html_()
+
+
+def test_fleets_forecasts_and_explanations_are_tables_in_notebooks():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = X @ [2.0, 0.0] + 50
+    fleet = dl.Fleet(dl.RLS())
+    fleet.run([f"<b>{number % 20}" for number in range(600)], X, y)
+    found = cells(fleet._repr_html_())
+    assert found[:4] == ["keys", "20", "learned", "600 rows"]
+    assert found[4:7] == ["key", "rows", "mse"]
+    assert len(found) == 4 + 3 * (1 + 8)
+    assert "<b>1" not in fleet._repr_html_()
+    assert "and 12 more" in fleet._repr_html_()
+    forecast = dl.Forecaster(dl.RLS(), steps=40).fit(y[:200]).forecast()
+    found = cells(forecast._repr_html_())
+    assert found[2:6] == ["step", "prediction", "lower", "upper"]
+    assert [float(value) for value in found[7::4]] == pytest.approx(forecast.predictions[:24], rel=1e-3)
+    assert "and 16 more" in forecast._repr_html_()
+    explained = dl.RLS().fit(X, y).explain_one(X[0])
+    assert set(cells(explained._repr_html_())[2::3]) == explained.contributions.keys()
+    assert dl.Fleet(dl.RLS())._repr_html_()
+
+
+def cells(page):
+    """The texts of a page's cells."""
+    return [html.unescape(re.sub("<[^>]*>", "", cell)) for cell in re.findall("<td>(.*?)</td>", page)]
 
 
 def test_importing_driftline_imports_neither_templates_nor_charts():

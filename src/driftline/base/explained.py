@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from driftline import extensions
 from driftline._core import Outputs, SparseRows
 from driftline.base import encoding, reading, replay
 from driftline.base.batch import Batch
@@ -59,6 +60,9 @@ class RowExplanation:
                 if len(telling) < len(parts):
                     lines.append(f"  {len(parts) - len(telling)} more that add nothing")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return str(extensions.load("report")[0].explanation_html(self))
 
 
 def explain(learner: Learner, x: Any, reference: Any, level: float) -> RowExplanation:

@@ -100,6 +100,9 @@ class Forecast:
             columns |= dict(zip(quantile_names(self.quantile_levels), self.quantiles.T, strict=True))
         return as_frame(columns, like, library_of_series(self.times), "Forecast.to_frame")
 
+    def _repr_html_(self) -> str:
+        return str(extensions.load("report")[0].forecast_html(self))
+
     def __len__(self) -> int:
         return len(self.predictions)
 

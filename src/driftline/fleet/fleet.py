@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline import extensions
 from driftline._core import Guard
 from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, QUANTILES, Levels, Spread, as_spread, of_levels
@@ -568,6 +569,9 @@ class Fleet(Saved):
 
     __getstate__ = state.exported
     __setstate__ = state.take_over
+
+    def _repr_html_(self) -> str:
+        return str(extensions.load("report")[0].fleet_html(self))
 
     def __repr__(self) -> str:
         options = self._options

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from driftline.base.run import Run
-from driftline.report.notebook import learner_html, run_html
+from driftline.report.notebook import explanation_html, fleet_html, forecast_html, learner_html, run_html
 from driftline.report.picture import draw
 from driftline.report.run_log import RunLog
 
-__all__ = ["learner_html", "plot", "run_html", "write_report"]
+__all__ = ["explanation_html", "fleet_html", "forecast_html", "learner_html", "plot", "run_html", "write_report"]
 
 
 def write_report(

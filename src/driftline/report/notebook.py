@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from driftline.base.explained import RowExplanation
 from driftline.base.learner import Learner
 from driftline.base.run import Run
+from driftline.delayed.forecast import Forecast
+from driftline.fleet import Fleet
 from driftline.report import svg, words
 from driftline.tables.inputs import Array
 
 WEIGHTS = 8
+LINES = 24
 POINTS = 120
 TOO_MANY = 100_000  # features: a projected learner takes seconds to work out their weights
 _STYLE = (
@@ -92,6 +96,47 @@ def learner_html(learner: Learner) -> str:
     return _shown(
         repr(learner), facts, _bars("weights", dict(zip(names, learner.coef_.tolist(), strict=True)), words.number)
     )
+
+
+def fleet_html(fleet: Fleet) -> str:
+    """The call that makes the fleet, and the keys that have learned most."""
+    table = fleet.summary()
+    columns = [name for name in ("key", "rows", "mse", "share", "alarms") if name in table and (table[name] != -1).any()]
+    most = np.argsort(-table["rows"], kind="stable")[:WEIGHTS]
+    rows = [[_cell(table[name][key]) for name in columns] for key in most.tolist()]
+    facts = [("keys", f"{len(table['rows']):,}"), ("learned", words.count(int(table["rows"].sum()), "row"))]
+    return _shown(repr(fleet), facts, _table(columns, rows, len(table["rows"])) if rows else "")
+
+
+def forecast_html(forecast: Forecast) -> str:
+    """The forecast, row by row."""
+    places = (
+        [f"{step + 1}" for step in range(len(forecast))] if forecast.times is None else [str(at) for at in forecast.times]
+    )
+    ends = (forecast.predictions, forecast.lower, forecast.upper)
+    rows = [[place, *map(_cell, values)] for place, *values in zip(places[:LINES], *ends, strict=False)]
+    columns = ["step" if forecast.times is None else "time", "prediction", "lower", "upper"]
+    facts = [("intervals", f"at level {words.level(forecast.level)}")]
+    return _shown(f"Forecast of {words.count(len(forecast), 'row')}", facts, _table(columns, rows, len(places)))
+
+
+def explanation_html(found: RowExplanation) -> str:
+    """What the features contribute to a prediction."""
+    facts = [("interval", f"{words.number(found.lower)} to {words.number(found.upper)}")]
+    title = f"Prediction {words.number(found.prediction)}"
+    return _shown(title, facts, _bars("contributions", dict(found.contributions), words.number))
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, (float, np.floating)):
+        return words.number(float(value))
+    return f"{value:,}" if isinstance(value, (int, np.integer)) else str(value)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], of_all: int) -> str:
+    lines = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in [columns, *rows])
+    more = f"<div>and {of_all - len(rows):,} more</div>" if of_all > len(rows) else ""
+    return f"<table>{lines}</table>{more}"
 
 
 def _bars(title: str, values: dict[Any, float], spell: Callable[[float], str]) -> str:
