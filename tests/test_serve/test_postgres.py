@@ -58,6 +58,45 @@ def test_snapshots_and_the_log_recover_the_same_models(database, monkeypatch):
         assert found == expected
 
 
+def test_classes_and_pools_are_recovered_and_followed(database):
+    """Also by a service that waits, and while the leader is of a version that knew no classes."""
+    with Direct(store(database)) as service:
+        service.put("c", learner="classifier")
+        service.put("p", learner="rls", keyed=True, pooled=True)
+        for number in range(30):
+            service.learn("c", id=f"c{number}", x=[float(number % 7)], y="high" if number % 7 > 3 else "low")
+            service.learn("p", id=f"p{number}", key="uvw"[number % 3], x=[float(number % 7)], y=float(number % 3))
+        service.predict("p", id="waits", key="new", x=[1.0])
+        from driftline.serve.postgres import PostgresStore
+
+        with Direct(PostgresStore(database.address)) as follower:
+            assert not follower.engine.leading
+            expected = {name: (service.export(name), service.status(name)) for name in "cp"}
+            assert follow(follower, "cp") == expected
+            service.learn("c", x=[9.0], y="new")
+            database.execute("ALTER TABLE driftline.classes RENAME TO hidden")
+            service.learn("p", id="waits", y=1.0)
+            while follow(follower, "p")["p"][1]["waiting"]:
+                time.sleep(0.05)
+            database.execute("ALTER TABLE driftline.hidden RENAME TO classes")
+        service.engine._save = lambda seconds: None  # stops as if killed
+        expected = {name: (service.export(name), service.status(name)) for name in "cp"}
+    with Direct(store(database)) as again:
+        assert {name: (again.export(name), again.status(name)) for name in "cp"} == expected
+        assert again.status("c")["classes"] == ["low", "high", "new"]
+
+
+def follow(service, names):
+    """The models and status of a service that follows, once it has read them."""
+    until = time.monotonic() + patience.SECONDS
+    while True:
+        try:
+            return {name: (service.export(name), service.status(name)) for name in names}
+        except Problem:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+
 def test_a_damaged_entry_stops_the_start(database):
     with Direct(store(database)) as service:
         service.put("m", learner="rls")
