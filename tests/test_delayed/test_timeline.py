@@ -107,7 +107,6 @@ def test_gaps_disorder_and_lack_of_times_are_named():
     refused(days.delete(17), r"row 17 \(2024-01-19\) comes 2 days after the row before, and most others 1 day")
     refused(days[::-1], r"times must increase, but row 1 \(2024-01-29\) is not after row 0 \(2024-01-30\)")
     refused(days.insert(4, pd.NaT), "the time of row 4 is missing")
-    refused(days[:1], "the times of two rows or more")
     refused(["a", "b"], "times must be dates")
     refused(np.arange(3.0), "times must be dates")
     refused(pd.Series([1, 2, 3]), "times must be dates")
@@ -159,3 +158,14 @@ def test_a_forecast_with_times_is_drawn_along_them():
     assert len(drawn["labels that came"]) == 2
     rows = forecast.plot(np.zeros(60)).lines[0].get_xdata()  # more labels than it has times of
     assert rows.tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_times_that_say_nothing_are_left_out():
+    """One row does not say how far apart rows are; an offset is not the name of a zone."""
+    assert dl.Forecaster(dl.RLS(), 2).fit(pd.Series([1.0], index=pd.DatetimeIndex(["2024-01-01"]))).forecast().times is None
+    with pytest.raises(ValueError, match="the times of two rows or more"):
+        dl.Forecaster(Calendar() | dl.RLS(), 2).fit(pd.Series([1.0], index=pd.DatetimeIndex(["2024-01-01"])))
+    hours = pd.date_range("2024-01-01", periods=30, freq="h", tz="+02:00")
+    assert dl.Forecaster(dl.RLS(), 2).fit(pd.Series(np.arange(30.0), index=hours)).forecast().times[0].isoformat() == (
+        "2024-01-02T06:00:00"
+    )

@@ -163,6 +163,12 @@ def test_wrong_parameters_are_named(options, words):
         Calendar(**options)
 
 
+@pytest.mark.parametrize("when", [date.min, date.max, np.datetime64("20000-02-03"), np.datetime64("-5000-02-03")])
+def test_times_that_pythons_calendar_does_not_reach_have_features(when):
+    for calendar in (Calendar(holidays="DE", zone="Europe/Berlin"), Calendar(zone="Europe/Berlin", utc=True)):
+        assert np.isfinite(list(calendar.transform_one({"when": when}).values())).all()
+
+
 def test_text_and_missing_times_are_named_where_it_stands_alone():
     with pytest.raises(ValueError, match="column 'shop' holds text"):
         Calendar().transform_one({"when": date(2024, 1, 1), "shop": "a"})

@@ -383,7 +383,7 @@ class Forecaster(Saved):
         timeline = self._timeline
         if found is not None and timeline is not None:
             timeline.require_next(found, self._rows, where)
-        elif found is not None and not self._rows:
+        elif found is not None and not self._rows and (rows > 1 or self._reads_times):
             timeline = Timeline.of(found, where)
         X = np.empty((rows, 0)) if X is None else X
         if timeline is not None and self._reads_times:

@@ -101,7 +101,7 @@ def _complete(times: Times, where: str) -> Times:
 def _is_zone(name: str | None) -> bool:
     try:
         return name is not None and bool(ZoneInfo(name))
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return False
 
 
@@ -290,7 +290,8 @@ def _uneven(local: Array, utc: Array, where: str) -> str:
     return (
         f"{where}: rows must be evenly spaced in time, but row {row} ({_spell(local[row])}) comes "
         f"{_duration(int(steps[row - 1]))} after the row before, and most others {_duration(usual)}; insert rows without a "
-        'label where some are missing, such as with frame.asfreq(), and set missing="mean"'
+        'label where some are missing, such as with frame.asfreq(), and set missing="mean"; or pass the labels alone, '
+        "y.to_numpy()"
         f"{hint}"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -31,6 +31,7 @@ MONTHS = (
 )  # fmt: skip
 _EPOCH = date(1970, 1, 1)
 _QUARTER_HOUR = 15 * 60 * 1_000_000  # clocks change at whole quarters
+_QUARTERS = [(date(year, 1, 2) - _EPOCH).days * 96 for year in (MINYEAR, MAXYEAR)]  # that Python's times reach
 
 
 def _is_zone(value: Any) -> bool:
@@ -185,6 +186,8 @@ def _entries(holidays: str | Sequence[str] | None) -> list[str]:
 @lru_cache(maxsize=100_000)
 def _holidays(entry: str, year: int) -> frozenset[int]:
     """The holidays of a year, in days since 1970: those of a country or an exchange, or a single day."""
+    if not MINYEAR <= year <= MAXYEAR:
+        return frozenset()
     try:
         day = date.fromisoformat(entry)
     except ValueError:
@@ -213,7 +216,8 @@ def _of_package(code: str, year: int) -> list[date]:
 def _offsets(at: Array, zone: ZoneInfo, *, from_utc: bool) -> Array:
     """How far local times are ahead of UTC, in microseconds, at times in UTC or at local times."""
     quarters, back = np.unique(at // _QUARTER_HOUR, return_inverse=True)
-    return np.array([_offset(int(each), zone, from_utc) for each in quarters.tolist()], dtype=np.int64)[back]
+    within = np.clip(quarters, _QUARTERS[0], _QUARTERS[1]).tolist()
+    return np.array([_offset(each, zone, from_utc) for each in within], dtype=np.int64)[back]
 
 
 @lru_cache(maxsize=100_000)
