@@ -84,15 +84,13 @@ class ScoredRows:
 class Metric:
     """A number computed from sums over rows.
 
-    To define your own metric, write ``columns``, which returns the columns to sum, and ``value``, which turns the sums into
-    the metric.
+    To define your own metric, write ``columns``, which returns the columns to sum; and name one in ``mean_of``, or write
+    ``value``, which turns the sums into the metric.
 
     >>> class Bias(Metric):
-    ...     name, title = "bias", "mean error"
+    ...     name, title, mean_of = "bias", "mean error", "error"
     ...     def columns(self, rows):
     ...         return {"error": rows.error}
-    ...     def value(self, count, sums):
-    ...         return sums["error"] / count
     >>> float(value_of(Bias(), ScoredRows(np.array([1.0, 2.0]), np.array([0.0, 4.0]))))
     -0.5
     """
@@ -104,6 +102,8 @@ class Metric:
     intervals: bool = False  # needs predicted intervals
     levels: Array | None = None  # of the predicted quantiles that it needs
     ranked: bool = True  # whether one value can be better than another
+    mean_of: str = ""  # the column whose mean is the metric
+    among: str = ""  # the column that marks the rows of this mean, if not all rows count
     spreads: tuple[str, ...] = ()  # columns whose sum of squares about their own mean is also needed
 
     @property
@@ -121,12 +121,14 @@ class Metric:
         raise NotImplementedError
 
     def value(self, count: Array, sums: Sums) -> Array:
-        """The value from the weight of the rows and the weighted sums of the columns.
+        """The value from the weight of the rows and the weighted sums of the columns; by default a mean.
 
         ``sums["spread of NAME"]`` is the sum of squares of a column about its mean over the same rows, if ``spreads`` lists
         it.
         """
-        raise NotImplementedError
+        if not self.mean_of:
+            raise NotImplementedError
+        return sums[self.mean_of] / (sums[self.among] if self.among else count)
 
     def check_labels(self, least: float, largest: float) -> None:
         """Raises ``ValueError`` if the metric is meaningless for a stream with numeric labels in this range."""
@@ -138,15 +140,11 @@ class Metric:
 class MSE(Metric):
     """Mean squared error."""
 
-    name, title = "mse", "mean squared error"
+    name, title, mean_of = "mse", "mean squared error", "squared"
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Squared errors."""
         return {"squared": rows.squared}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """Their mean."""
-        return sums["squared"] / count
 
 
 class RMSE(MSE):
@@ -156,22 +154,18 @@ class RMSE(MSE):
 
     def value(self, count: Array, sums: Sums) -> Array:
         """The root of their mean."""
-        root: Array = np.sqrt(sums["squared"] / count)
+        root: Array = np.sqrt(super().value(count, sums))
         return root
 
 
 class MAE(Metric):
     """Mean absolute error."""
 
-    name, title = "mae", "mean absolute error"
+    name, title, mean_of = "mae", "mean absolute error", "absolute"
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """Absolute errors."""
         return {"absolute": np.abs(rows.error)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """Their mean."""
-        return sums["absolute"] / count
 
 
 class R2(Metric):
@@ -205,7 +199,7 @@ class Accuracy(Metric):
     There must be labels on both sides of the threshold, which is checked at the end of the stream.
     """
 
-    name, title, lower_is_better, numeric = "accuracy", "accuracy", False, False
+    name, title, lower_is_better, numeric, mean_of = "accuracy", "accuracy", False, False, "hit"
 
     def __init__(self, threshold: float = 0.0) -> None:
         self.threshold = float(number().require("Accuracy", "threshold", threshold))
@@ -216,10 +210,6 @@ class Accuracy(Metric):
             return {"hit": np.asarray(rows.y == rows.prediction, dtype=np.float64)}
         hit = (rows.y > self.threshold) == (rows.prediction >= self.threshold)
         return {"hit": hit.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The share of hits."""
-        return sums["hit"] / count
 
     def check_labels(self, least: float, largest: float) -> None:
         """The threshold must lie between the labels."""
@@ -242,6 +232,7 @@ class Coverage(Metric):
     """
 
     name, title, intervals, ranked = "coverage", "share of labels within the interval", True, False
+    mean_of, among = "inside finite", "judged"
 
     @property
     def worst(self) -> float:
@@ -254,10 +245,6 @@ class Coverage(Metric):
         inside = (lower <= rows.y) & (rows.y <= upper)
         judged = np.isfinite(lower) & np.isfinite(upper)
         return {"inside finite": (inside & judged).astype(np.float64), "judged": judged.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The share inside."""
-        return sums["inside finite"] / sums["judged"]
 
 
 class Width(Metric):
@@ -295,6 +282,7 @@ class IntervalScore(Metric):
     """
 
     name, title, intervals = "interval_score", "mean interval score", True
+    mean_of, among = "interval loss", "finite width"
 
     def __init__(self, level: float) -> None:
         self.level = PROBABILITY.require("IntervalScore", "level", level)
@@ -305,10 +293,6 @@ class IntervalScore(Metric):
         finite = np.isfinite(upper - lower)
         loss = np.where(finite, interval_loss(lower, upper, rows.y, self.level), 0.0)
         return {"interval loss": loss, "finite width": finite.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The mean of the finite ones."""
-        return sums["interval loss"] / sums["finite width"]
 
     def __repr__(self) -> str:
         return f"IntervalScore({self.level:g})"
@@ -328,7 +312,7 @@ class CRPS(Metric):
         levels: the levels of the quantiles.
     """
 
-    name, title = "crps", "mean CRPS of the quantiles"
+    name, title, mean_of, among = "crps", "mean CRPS of the quantiles", "crps", "finite quantiles"
     levels: Array
 
     def __init__(self, levels: Iterable[float]) -> None:
@@ -341,10 +325,6 @@ class CRPS(Metric):
         quantiles = np.where(finite[:, None], quantiles, 0.0)
         loss: Array = 2.0 * pinball_losses(quantiles, self.levels, rows.y).mean(axis=1)
         return {"crps": np.where(finite, loss, 0.0), "finite quantiles": finite.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The mean over the rows with finite quantiles."""
-        return sums["crps"] / sums["finite quantiles"]
 
     def __repr__(self) -> str:
         return f"CRPS({self.levels.tolist()})"
@@ -363,7 +343,8 @@ class Pinball(Metric):
     def __init__(self, level: float, levels: Iterable[float]) -> None:
         self.levels = as_levels(levels, "Pinball")
         self.level = choice(self.levels.tolist()).require("Pinball", "level", level)
-        self.name = f"pinball_{self.level!r}"
+        self.name = self.mean_of = f"pinball_{self.level!r}"
+        self.among = f"finite {self.name}"
         self.title = f"mean pinball loss of the quantile {self.level!r}"
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
@@ -372,11 +353,7 @@ class Pinball(Metric):
         quantiles = rows.every_quantile[:, own]
         finite = np.isfinite(quantiles[:, 0])
         loss = pinball_losses(np.where(finite[:, None], quantiles, 0.0), self.levels[own], rows.y)[:, 0]
-        return {self.name: np.where(finite, loss, 0.0), f"finite {self.name}": finite.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The mean over the rows with a finite quantile."""
-        return sums[self.name] / sums[f"finite {self.name}"]
+        return {self.mean_of: np.where(finite, loss, 0.0), self.among: finite.astype(np.float64)}
 
     def __repr__(self) -> str:
         return f"Pinball({self.level!r}, {self.levels.tolist()})"
@@ -391,14 +368,14 @@ class ShareBelow(Metric):
         or_equal: count labels that equal the quantile too.
     """
 
-    ranked = False
+    ranked, among = False, "finite quantiles"
     levels: Array
 
     def __init__(self, level: float, levels: Iterable[float], *, or_equal: bool = False) -> None:
         self.levels = as_levels(levels, "ShareBelow")
         self.level = choice(self.levels.tolist()).require("ShareBelow", "level", level)
         self.or_equal = or_equal
-        self.name = f"{'at_most' if or_equal else 'below'}_{self.level!r}"
+        self.name = self.mean_of = f"{'at_most' if or_equal else 'below'}_{self.level!r}"
         self.title = f"share of labels {'at most equal to' if or_equal else 'below'} the quantile {self.level!r}"
 
     @property
@@ -413,10 +390,6 @@ class ShareBelow(Metric):
         own = quantiles[:, int(np.searchsorted(self.levels, self.level))]
         below = rows.y <= own if self.or_equal else rows.y < own
         return {self.name: (below & finite).astype(np.float64), "finite quantiles": finite.astype(np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """The share below."""
-        return sums[self.name] / sums["finite quantiles"]
 
     def __repr__(self) -> str:
         return f"ShareBelow({self.level!r}, {self.levels.tolist()}, or_equal={self.or_equal})"
@@ -433,16 +406,12 @@ class Mean(Metric):
     def __init__(
         self, name: str, function: Callable[[Array, Array], Array], *, title: str | None = None, lower_is_better: bool = True
     ) -> None:
-        self.name, self.function = name, function
+        self.name, self.function, self.mean_of = name, function, f"mean of {name}"
         self.title, self.lower_is_better = title or name, lower_is_better
 
     def columns(self, rows: ScoredRows) -> dict[str, Array]:
         """The function's values."""
-        return {f"mean of {self.name}": np.asarray(self.function(rows.y, rows.prediction), dtype=np.float64)}
-
-    def value(self, count: Array, sums: Sums) -> Array:
-        """Their mean."""
-        return sums[f"mean of {self.name}"] / count
+        return {self.mean_of: np.asarray(self.function(rows.y, rows.prediction), dtype=np.float64)}
 
     def __repr__(self) -> str:
         return f"Mean({self.name!r}, {self.function!r})"
