@@ -14,12 +14,14 @@ class RowRefusedError(ValueError):
     Attributes:
         row: its number, as in the message; None if it has none.
         of_label: whether the label is the reason.
+        reason: the message without the method's name and the row, for those who called no method; else the whole message.
     """
 
-    def __init__(self, message: str, row: int | None = None, *, of_label: bool = False) -> None:
+    def __init__(self, message: str, row: int | None = None, *, of_label: bool = False, reason: str = "") -> None:
         super().__init__(message)
         self.row = row
         self.of_label = of_label
+        self.reason = reason or message
 
 
 class DivergenceError(RowRefusedError, FloatingPointError):

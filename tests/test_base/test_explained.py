@@ -14,7 +14,8 @@ from driftline.features import Hashing, Lags, Standardize
 LEARNERS: list[Any] = [
     dl.RLS(), dl.LMS(rate=0.01), dl.AAR(), dl.EG(rate=0.01), dl.LASER(), dl.SparseDFOP(dim=2), dl.Auto(),
     dl.Auto(experts=[dl.LMS(rate=0.01)]), dl.Kernel(dl.RLS()), dl.Network([dl.RLS(), dl.LMS(rate=0.01)]),
-    dl.Averaged(dl.RLS()), dl.Transformed(dl.RLS()), Standardize() | Lags(y=2) | dl.RLS(), Standardize() | dl.Auto(),
+    dl.Averaged(dl.RLS()), dl.Transformed(dl.RLS(), "asinh"),
+    Standardize() | Lags(y=2) | dl.RLS(), Standardize() | dl.Auto(),
     dl.RLS(low=-1.0, high=1.0), dl.RLS(dtype="float32"), dl.RLS(intercept=False), dl.RLS(missing="mean"),
 ]  # fmt: skip
 

@@ -8,6 +8,8 @@ import driftline as dl
 from tests.test_cli.calling import call, outcome, predictions
 from tests.test_cli.tables import write
 
+LOG = '"log" takes labels above 0; "log1p" takes those above -1, "asinh" any'
+
 
 def counts(tmp_path, one=3.0):
     """A file of counts, one of them as given."""
@@ -65,3 +67,20 @@ def test_options_that_contradict_each_other_are_refused(capsys, tmp_path):
     )
     assert code == 0
     assert "rls" in out
+
+
+@pytest.mark.parametrize("how", [[], ["--delay", 2], ["--steps", 2], ["--key", "k"], ["--id", "i"]], ids=str)
+def test_a_refused_label_is_explained_without_names_of_methods(capsys, tmp_path, how):
+    lines = [f"i{t},k{t % 2},{t % 3},{0 if t == 30 else 1 + t % 3}" for t in range(50)]
+    (tmp_path / "a.csv").write_text("\n".join(["i,k,x,y", *lines]))
+    more = ["--drop", "i"] if "--id" not in how else []
+    for options, words in (
+        (["--low", 0.5], "the label is 0, below low=0.5"),
+        (
+            ["--transform", "log"],
+            'the label is 0, but "log" takes labels above 0; "log1p" takes those above -1, "asinh" any',
+        ),
+    ):
+        code, _, said = call(capsys, "run", tmp_path / "a.csv", "-t", "y", "-m", "rls", *how, *more, *options)
+        assert code != 0
+        assert said.strip() == f"driftline run: {tmp_path / 'a.csv'}, line 32: {words}"

@@ -281,3 +281,29 @@ def test_errors_beyond_the_range_are_learned_without_a_warning():
     model = dl.Transformed(dl.RLS(), "asinh")
     model.run(X, y)
     assert model.n_seen_ == 60
+
+
+def test_the_transformation_must_be_named_with_the_learner():
+    with pytest.raises(ValueError, match=r'^Transformed: name the transformation of the labels, .*"log" for labels above 0'):
+        dl.Transformed(dl.Auto())
+    with pytest.raises(ValueError, match="name the transformation"):
+        dl.Transformed(dl.RLS(), "log").set_params(transformation=None)
+
+
+def test_without_arguments_labels_are_learned_as_they_are():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = X @ [1.0, 2.0] + rng.normal(size=300)
+    plain, around = dl.RLS().run(X, y, level=0.9, quantiles=[0.1]), dl.Transformed().run(X, y, level=0.9, quantiles=[0.1])
+    for name in ("predictions", "lower", "upper", "quantiles"):
+        np.testing.assert_array_equal(getattr(around, name), getattr(plain, name))
+
+
+def test_people_read_the_name_of_the_learner_within(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 1)), np.exp(rng.normal(size=100))
+    model = dl.Transformed(dl.RLS(), "log")
+    model.run(X, y).report(tmp_path / "r.html", X, model=model, target="sales")
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>RLS (log) following sales</h1>" in page
+    assert "root mean squared error of RLS (log)" in page

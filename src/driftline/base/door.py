@@ -159,7 +159,9 @@ class Door:
             which = f", output {output[0]}" if output and labels.shape[1] > 1 else ""
             number = None if start is None else start + row
             place = numbered(number, " in ")
-            raise RowRefusedError(f"{where}: y is {inputs.spell(value)}{place}{which}, {end}", number, of_label=True)
+            shown = inputs.spell(value)
+            message, reason = f"{where}: y is {shown}{place}{which}, {end}", f"the label is {shown}{which}, {end}"
+            raise RowRefusedError(message, number, of_label=True, reason=reason)
 
     def refuse_row(self, x: Array, y: Any, where: str, row: int | None, names: list[Name] | None = None) -> NoReturn:
         """Raises ValueError that names the bad value in a row or its label."""

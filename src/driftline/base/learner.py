@@ -529,6 +529,11 @@ class Learner(Model, Saved):
         given, labels = Limits(self.low, self.high), self._traits.labels
         return given if labels is None else narrower(given, labels)
 
+    @property
+    def _title(self) -> str:
+        """What people who read about the model call it: its class, or for a wrapper what it is made of."""
+        return type(self).__name__
+
     def _takes(self, labels: Array) -> bool:
         """Whether a core that replays late labels may be given these: it refuses those out of range itself."""
         return True

@@ -17,6 +17,7 @@ Function = Callable[[Any], Any]
 Transformation = str | Sequence[Function]
 
 _LARGEST = np.finfo(np.float64).max
+_PLAIN: tuple[Function, Function] = (np.array, np.array)
 _FUNCTIONS: dict[str, tuple[Function, Function]] = {
     "log": (np.log, np.exp),
     "log1p": (np.log1p, np.expm1),
@@ -49,18 +50,23 @@ class Scale(Checked):
     """A monotone transformation of the label.
 
     Attributes:
-        transformation: its name, or the functions (forward, inverse) of arrays or of numbers.
+        transformation: its name, or the functions (forward, inverse) of arrays or of numbers; None for labels as they are.
         low, high: the range of the label on the user's scale; None for no limit.
     """
 
-    transformation: Annotated[Transformation, TRANSFORMATION]
+    transformation: Annotated[Transformation | None, TRANSFORMATION.or_none()]
     low: Annotated[float | None, _LIMIT] = None
     high: Annotated[float | None, _LIMIT] = None
 
     @property
     def _functions(self) -> Sequence[Function]:
         given = self.transformation
-        return _FUNCTIONS[given] if isinstance(given, str) else given
+        return _PLAIN if given is None else _FUNCTIONS[given] if isinstance(given, str) else given
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the functions are driftline's own, which cannot fail."""
+        return self.transformation is None or isinstance(self.transformation, str)
 
     @property
     def limits(self) -> Limits:

@@ -17,7 +17,7 @@ from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
 from driftline.files import Options, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED
+from driftline.files.follower import REFUSED, reason_of
 from driftline.files.ids import keys_of
 from driftline.files.raw import Block
 from driftline.fleet import Fleet
@@ -96,7 +96,7 @@ class Keyed(Task):
         except REFUSED as error:
             at = getattr(error, "row", None)
             place = f"from {raw.place(0)} on" if at is None else raw.place(at)
-            raise DataError(str(error), place=place, row=block.start + (at or 0)) from error
+            raise DataError(reason_of(error), place=place, row=block.start + (at or 0)) from error
         self._words += [str(warning.message) for warning in caught]
         beside = self._baselines.predict(run.slots, block.y)
         self.score.add(run, block.y, baselines=beside)

@@ -18,7 +18,7 @@ from driftline.delayed import Pending
 from driftline.evaluate.baselines import BaselinesById, LastAndMean
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED, REFUSED_GAP, refused_gap
+from driftline.files.follower import REFUSED, REFUSED_GAP, reason_of, refused_gap
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
 from driftline.tables.inputs import Array
 
@@ -172,4 +172,4 @@ class Matching(Task):
 
 def _words(error: Exception) -> str:
     """The message, without the method name that the user did not type."""
-    return str(error).removeprefix("Pending.predict_one: ").removeprefix("Pending.learn_one: ")
+    return reason_of(error).removeprefix("Pending.predict_one: ").removeprefix("Pending.learn_one: ")

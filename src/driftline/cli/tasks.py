@@ -67,7 +67,7 @@ class Task(ABC):
     @property
     def title(self) -> str:
         """The name of the model."""
-        return type(self.learner).__name__
+        return self.learner._title
 
     @property
     def figures(self) -> dict[str, float | None]:
@@ -154,7 +154,7 @@ class Following(Task):
     def title(self) -> str:
         """The learner, and the one that a classifier is made of."""
         inner = self.model._base_learners() if isinstance(self.measure, WrongClasses) else ()
-        return " of ".join([super().title, *(type(learner).__name__ for learner in inner[:1])])
+        return " of ".join([super().title, *(learner._title for learner in inner[:1])])
 
     def take(self, rows: Rows, raw: Block) -> tuple[Columns, str | None]:
         """Predicts and learns the rows."""

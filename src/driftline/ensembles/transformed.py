@@ -27,6 +27,7 @@ from driftline.linear.rls import RLS
 from driftline.tables import inputs
 from driftline.tables.inputs import Array
 
+_OR_PLAIN = replace(TRANSFORMATION, others=(*TRANSFORMATION.others, lambda given: given is None))
 _KEPT = 100  # errors of which the mean on the user's scale is computed
 _ZEROS = 16  # errors of 0 that these begin with
 _FAR = 3 / 0.676  # three standard deviations of normal errors e, in units of (mean of sqrt|e|)^2
@@ -54,8 +55,9 @@ class Transformed(Front):
     Args:
         learner: the learner of the transformed labels; None for RLS.
         transformation: "log" for labels above 0, "log1p" for those from 0 on, "sqrt" for counts, "logit" for shares between
-            0 and 1, "asinh" for labels of either sign; or functions (forward, inverse), which must be increasing. The
-            default takes any label, but suits only those that span orders of magnitude, so name one.
+            0 and 1, "asinh" for labels of either sign over orders of magnitude; or functions (forward, inverse), which must
+            be increasing. There is none that suits every stream, so name one; without a learner and a transformation, RLS
+            learns the labels as they are.
 
     References: :cite:`duan1983`.
 
@@ -68,7 +70,7 @@ class Transformed(Front):
     """
 
     learner: Learner | None = params.checked(default=None, rule=REGRESSOR, optional=True, kw_only=False)
-    transformation: Transformation = params.checked(default="asinh", rule=TRANSFORMATION, kw_only=False)
+    transformation: Transformation | None = params.checked(default=None, rule=_OR_PLAIN, kw_only=False)
 
     _default = RLS()
     _shares_labels = False
@@ -85,6 +87,20 @@ class Transformed(Front):
             answers=self._scale.limits,
             over_time=inner.over_time,
         )
+
+    def _check_relations(self, values: dict[str, Any]) -> None:
+        super()._check_relations(values)
+        if values["learner"] is not None and values["transformation"] is None:
+            raise ValueError(
+                'Transformed: name the transformation of the labels, as in Transformed(Auto(), "log"): "log" for labels '
+                'above 0, "log1p" from 0 on, "sqrt" for counts, "logit" between 0 and 1, "asinh" for either sign'
+            )
+
+    @property
+    def _title(self) -> str:
+        given = self.transformation
+        scale = given if isinstance(given, str) else "plain" if given is None else "transformed"
+        return f"{self._base_learners()[0]._title} ({scale})"
 
     def _copies_of_the_top(self) -> list[Learner]:
         return [ERRORS.clone()]
@@ -112,16 +128,15 @@ class Transformed(Front):
         in_order = z[inside][np.argsort(labels[inside])]
         if len(in_order) and (np.diff(in_order) < -1e-9 * np.ptp(in_order)).any():  # by more than rounding
             raise ValueError(f"{where}: forward must increase with the label, or intervals would be upside down")
-        if not isinstance(self.transformation, str) and inside.any():
+        if not self._scale.is_named and inside.any():
             self._check_inverse(labels[inside], z[inside], where)
         outside = (np.abs(labels) <= self._largest) & ~np.isfinite(z)
         if outside.any():
             row = int(np.argwhere(outside)[0][0])
             value, number = float(labels[outside][0]), None if start is None else start + row
-            place = numbered(number, " in ")
-            raise RowRefusedError(
-                f"{where}: y is {inputs.spell(value)}{place}, {self._scale.words(value)}", number, of_label=True
-            )
+            place, shown, words = numbered(number, " in "), inputs.spell(value), self._scale.words(value)
+            reason = f"the label is {shown}, {words}"
+            raise RowRefusedError(f"{where}: y is {shown}{place}, {words}", number, of_label=True, reason=reason)
 
     def _takes(self, labels: Array) -> bool:
         known = labels[np.abs(labels) <= self._largest]
@@ -179,6 +194,8 @@ class _Transformed(ByErrors):
 
     def _answers(self, z: Array, errors: Array) -> Array:
         """The means for predictions z, each from its own errors, (rows, errors)."""
+        if self.scale.transformation is None:
+            return np.asarray(self.held(z))
         with self.guard.closure(), np.errstate(over="ignore"):  # a user's function cannot call the model
             most = _FAR * (np.add.reduce(np.sqrt(np.abs(errors)), axis=1) / errors.shape[1]) ** 2
             spread = clipped(z[:, None] + np.clip(errors, -most[:, None], most[:, None]))
@@ -315,7 +332,7 @@ class _Transformed(ByErrors):
     @property
     def run_late(self) -> Callable[..., Status]:
         """Replays rows whose labels come late; an AttributeError if the learner's core, or a user's function, cannot."""
-        if not self.members[0]._traits.is_native or not isinstance(self.scale.transformation, str):
+        if not self.members[0]._traits.is_native or not self.scale.is_named:
             raise AttributeError("run_late")
         core_of(self.members[0]).run_late  # noqa: B018 - raises AttributeError
         return self._run_late

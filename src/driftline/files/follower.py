@@ -16,6 +16,7 @@ from driftline.base.levels import NO_SPREAD, Levels, Spread, arrays_of, as_sprea
 from driftline.base.model import as_objects
 from driftline.base.run import Run
 from driftline.delayed.stepper import Stepper
+from driftline.errors import RowRefusedError
 from driftline.files.errors import DataError
 from driftline.files.raw import Block
 from driftline.tables import missing
@@ -98,9 +99,9 @@ class Follower:
     def _refused(self, block: Block, row: int, error: Exception) -> DataError:
         """The error for a row that the learner refused."""
         if row < 0:
-            return DataError(str(error), place=f"row {block.start + row:,}", row=block.start + row)
+            return DataError(reason_of(error), place=f"row {block.start + row:,}", row=block.start + row)
         gap = refused_gap(self.model, next(each_row(self.model, block.X, row, row + 1)))
-        words = str(error) if gap is None else REFUSED_GAP
+        words = reason_of(error) if gap is None else REFUSED_GAP
         return DataError(words, place=block.place(row), row=block.start + row, column=gap)
 
     def state(self) -> dict[str, Array]:
@@ -120,7 +121,12 @@ def refused(model: Learner, block: Block, error: Exception) -> DataError:
             return DataError(REFUSED_GAP, place=block.place(row), row=block.start + row, column=gap)
     number = getattr(error, "row", None)
     place = f"from {block.place(0)} on" if number is None else block.place(number - block.start)
-    return DataError(str(error), place=place, row=block.start if number is None else number)
+    return DataError(reason_of(error), place=place, row=block.start if number is None else number)
+
+
+def reason_of(error: Exception) -> str:
+    """Why a learner refused a row, without the name of the method if the label is the reason."""
+    return error.reason if isinstance(error, RowRefusedError) and error.of_label else str(error)
 
 
 def refused_gap(model: Learner, x: Mapping[Any, Any]) -> str | None:

@@ -13,7 +13,7 @@ from driftline.base.stability import concerns
 def model_summary(model: Learner) -> dict[str, Any]:
     """The current name, parameters, feature names, weights and certificate of a learner."""
     return {
-        "learner": type(model).__name__,
+        "learner": model._title,
         "call": repr(model),
         "parameters": {name: repr(value) for name, value in model.get_params(deep=False).items()},
         "by_feature": bool(model._traits.by_feature),
