@@ -79,6 +79,8 @@ template <class T> nb::object tell_outputs(MultiOutputCore<T>& self, nb::handle 
     Ticket* valid = valid_ticket(self, ticket);
     if (!valid)
         return to_python(Status::unread);
+    if (self.needs_time == std::isnan(valid->asked.at))
+        return to_python(Status::unread);
     const RowTime time(self, valid->asked.at);
     nb::object status = learn(self, row_of(*valid), y, weight);
     valid->told = status.is(to_python(Status::done));

@@ -198,7 +198,7 @@ template <class Core> nb::object tell_row(Core& self, nb::handle handle, nb::han
         return to_python(Status::unread);
     if (!take_row(self, *ticket))
         return to_python(Status::unread);
-    if (self.needs_time && std::isnan(ticket->asked.at))
+    if (self.needs_time == std::isnan(ticket->asked.at)) // it lacks a time, or is the first row with one
         return to_python(Status::unread);
     const RowTime time(self, ticket->asked.at);
     Status status;

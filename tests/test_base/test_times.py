@@ -13,7 +13,10 @@ import pyarrow as pa
 import pytest
 
 import driftline as dl
+from driftline.delayed.stepper import Stepper
 from driftline.features import Polynomial, Standardize
+from driftline.tables.block import as_block
+from driftline.tables.times import times_of
 
 HOUR = np.timedelta64(1, "h")
 RNG = np.random.default_rng(41)
@@ -319,7 +322,7 @@ def test_times_with_and_without_a_zone_do_not_mix():
 
 def test_a_half_life_in_hours_needs_times():
     for call in (lambda model: model.learn_one(X[0], Y[0]), lambda model: model.run(X, Y)):
-        with pytest.raises(ValueError, match=r"half_life='6h' needs the rows' times; pass at= or times="):
+        with pytest.raises(ValueError, match=r"half_life='6h' needs the rows' times: at=, times= or --time"):
             call(dl.Network([dl.RLS(half_life="6h")]))
 
 
@@ -400,3 +403,55 @@ def test_tables_with_text_and_new_features_follow_the_clock():
         said.append(singly.predict_one(row, at=at))
         singly.learn_one(row, y, at=at)
     np.testing.assert_allclose(said, run.predictions, rtol=1e-10)
+
+
+# Tables whose labels come late, and files.
+
+
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("name", ["rls", "kalman", "network", "sparse_dfop", "text"])
+def test_a_stepper_learns_each_row_as_of_its_time(name, delay):
+    """In one table, in pieces, and by ask and tell."""
+    model = CLOCKS["rls" if name == "text" else name]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    if name == "text":
+        frame["tree"] = np.array(["oak", "elm"])[np.arange(150) // 4 % 2]
+    block = as_block(frame, "test")
+    block.times = times_of(TIMES, 150, "test")
+    whole, pieces, singly = Stepper(model.clone(), delay), Stepper(model.clone(), delay), model.clone()
+    said = whole.table(block, Y).predictions
+    parts = np.concatenate([pieces.table(block[at], Y[at]).predictions for at in (slice(0, 70), slice(70, 150))])
+    waiting, expected = [], []
+    for t, row in enumerate(frame.to_dict("records")):
+        waiting.append(singly.ask(row, delay, at=TIMES[t]))
+        expected.append(waiting[-1].prediction)
+        if t >= delay:
+            singly.tell(waiting[t - delay], Y[t - delay])
+    np.testing.assert_allclose(said, expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(parts, expected, rtol=1e-9, atol=1e-12)
+    assert whole.learner.clock_.last == TIMES[149 - delay]
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_a_file_with_times_is_learned_by_the_clock(tmp_path, delay):
+    moments = np.datetime64("2026-03-01") + (3600 * TIMES).astype("timedelta64[s]")
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y, when=np.floor(3600 * TIMES)).to_csv(tmp_path / "x.csv", index=False)
+    pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=Y, when=moments).to_csv(tmp_path / "y.csv", index=False)
+    by_number = dl.RLS(half_life=36_000, per=3600, missing="skip")
+    rows = dl.files.open_rows(tmp_path / "x.csv", target="y", time="when")
+    said = np.concatenate([run.predictions for _, run in dl.files.follow(by_number, rows, delay=delay)])
+    block = as_block(pd.DataFrame(X, columns=["a", "b", "c"]), "test")
+    block.times = times_of(np.floor(3600 * TIMES), 150, "test")
+    expected = Stepper(dl.RLS(half_life=36_000, per=3600, missing="skip"), delay).table(block, Y).predictions
+    np.testing.assert_allclose(said, expected, rtol=1e-9, atol=1e-12)
+    by_date = dl.RLS(half_life="10h", missing="skip")
+    rows = dl.files.open_rows(tmp_path / "y.csv", target="y", time="when", drop=("when",))
+    list(dl.files.follow(by_date, rows, delay=delay))
+    assert by_date.clock_.last == float(moments[149 - delay].astype("datetime64[us]").astype(int))
+
+
+def test_a_file_whose_times_go_back_is_refused_with_the_line(tmp_path):
+    (tmp_path / "x.csv").write_text("a,y,when\n1,1,0\n2,2,5\n3,3,4\n")
+    model = dl.RLS(half_life=3.0)
+    with pytest.raises(dl.files.DataError, match=r"time goes back: 4 after 5"):
+        list(dl.files.follow(model, dl.files.open_rows(tmp_path / "x.csv", target="y", time="when")))

@@ -136,10 +136,10 @@ def require_time(learner: Learner, where: str) -> None:
     if not math.isnan(learner._at):
         return
     if learner._clock is not None:
-        raise ValueError(f"{where}: the row has no time, but the rows before it had; pass at= or times=")
+        raise ValueError(f"{where}: the row has no time, but the rows before it had: at=, times= or --time")
     for name, value, measured in learner._durations:
         if measured == CLOCK:
-            raise ValueError(f"{where}: {name}={value!r} needs the rows' times; pass at= or times=")
+            raise ValueError(f"{where}: {name}={value!r} needs the rows' times: at=, times= or --time")
 
 
 # Rows with times.
@@ -179,3 +179,14 @@ def told(learner: Learner, ticket: Any) -> None:
         start(learner, Clock("", at))
     elif at > clock.last:
         learner._clock = replace(clock, last=at)
+
+
+def reached(learner: Learner, kind: str | None, at: float) -> None:
+    """Moves the clock to the time of the latest of some rows that were learned, if that is later."""
+    clock = learner._clock or Clock(kind or "", at)
+    start(learner, replace(clock, kind=kind or clock.kind, last=max(clock.last, at)))
+
+
+def goes_by_time(learner: Any) -> bool:
+    """Whether the learner needs the times of rows: a parameter measures time, or its rows had times."""
+    return getattr(learner, "_clock", None) is not None or bool(getattr(learner, "_durations", list)())

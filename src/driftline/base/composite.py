@@ -219,7 +219,7 @@ class Composite:
     def tell(self, ticket: Any, y: Any, weight: Any = None) -> Status:
         """Learns the label of a ticket; nothing has changed unless the status is DONE."""
         with self.guard.change():
-            known = self.takes(ticket) and self._may_be_label(y) and not (self.needs_time and math.isnan(ticket.at))
+            known = self.takes(ticket) and self._may_be_label(y) and self.needs_time is not math.isnan(ticket.at)
             status = self.learn_ticket(ticket, y, weight) if known else Status.UNREAD
             if status is Status.DONE:
                 ticket.told = True

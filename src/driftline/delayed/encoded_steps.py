@@ -69,7 +69,7 @@ class EncodedSteps:
 
     def _singly(self, start: int, stop: int) -> int:
         rows = encoding.each(self.learner, self.block, start, stop)
-        self.stepper.singly(rows, self.y, self.out, self.spread, start, stop)
+        self.stepper.singly(rows, self.y, self.out, self.spread, start, stop, self.block.as_given.times)
         return stop
 
     def _at_once(self, start: int, stop: int) -> int:
@@ -122,7 +122,9 @@ class EncodedSteps:
             with self.learner._guard.change(only=True):
                 self.learner._mark()
                 out = self.out.part(start, stop)
-                stepper._natively(x, self.y[start:stop], out, self.learner._names, self.where, self.start, start)
+                times = self.block.as_given.times
+                part = None if times is None else times.take(slice(start, stop))
+                stepper._natively(x, self.y[start:stop], out, self.learner._names, self.where, self.start, start, part)
             self.learner._columns = columns
         except BaseException:
             self.learner._columns = self._columns_after(start, stepper.told, before)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from driftline._core import LateRows, Outputs, Status, heed_interrupt
-from driftline.base import encoding
+from driftline.base import clock, encoding
 from driftline.base.batch import Batch
 from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, Spread, arrays_of
@@ -21,6 +22,7 @@ from driftline.storage import codec
 from driftline.tables import missing
 from driftline.tables.block import COLUMNS, RowBlock
 from driftline.tables.inputs import Array, Name
+from driftline.tables.times import Times
 
 if TYPE_CHECKING:
     from driftline.base.native import NativeCore
@@ -56,7 +58,12 @@ class Stepper:
         self.at = self.told = 0
 
     def rows(
-        self, rows: Iterable[Any], labels: Iterable[Any], spread: Spread = NO_SPREAD, first: int = 0
+        self,
+        rows: Iterable[Any],
+        labels: Iterable[Any],
+        spread: Spread = NO_SPREAD,
+        first: int = 0,
+        times: Times | None = None,
     ) -> tuple[list[Any], list[list[float]]]:
         """Takes rows one by one; returns the predictions, and the ends of intervals and quantiles as far as they are wanted.
 
@@ -65,19 +72,21 @@ class Stepper:
             labels: their labels.
             spread: the intervals and quantiles.
             first: the number of the first row in this call, for ``at``.
+            times: their times, if they have any.
         """
         predictions: list[Any] = []
         spreads: list[list[float]] = []
-        for self.at, (x, label) in enumerate(zip(rows, labels, strict=True), first):
-            ticket = self.row(x, label)
+        moments = repeat(None) if times is None else times.each()
+        for self.at, ((x, label), moment) in enumerate(zip(zip(rows, labels, strict=True), moments, strict=False), first):
+            ticket = self.row(x, label, moment)
             predictions.append(ticket.prediction)
             spreads.append(spread.of_ticket(ticket))
             heed_interrupt()
         return predictions, spreads
 
-    def row(self, x: Any, label: Any) -> Any:
+    def row(self, x: Any, label: Any, at: Any = None) -> Any:
         """Predicts a row, then learns the row whose label has come; returns the ticket of the first."""
-        ticket = self.learner.ask(x, self.delay)
+        ticket = self.learner.ask(x, self.delay) if at is None else self.learner.ask(x, self.delay, at=at)
         self.waiting.append((ticket, label))
         if len(self.waiting) > self.delay:
             self.at -= self.delay
@@ -134,7 +143,7 @@ class Stepper:
             if isinstance(rows, RowBlock) and rows.encoded:
                 EncodedSteps(self, rows, y, out, spread, where, start).run()
             elif isinstance(x, RowBlock) and not encodes:
-                self.singly(_by_name(self.learner, x, 0, count), y, out, spread, 0, count)
+                self.singly(_by_name(self.learner, x, 0, count), y, out, spread, 0, count, x.times)
             else:
                 self._numbers(x, rows, y, out, spread, where, start)
         except BaseException:
@@ -161,17 +170,17 @@ class Stepper:
         named = isinstance(block, RowBlock)
         numbers = np.concatenate([np.asarray(piece, dtype=np.float64) for _, piece in block.blocks()]) if named else block
         names: list[Name] | None = block.names if named else None if block.shape[1] else []
-        done, count = 0, len(numbers)
+        done, count, times = 0, len(numbers), block.times if named else None
         while done < count:
             rest = out.part(done, count)
-            if self._take_natively(numbers[done:], y[done:], rest, names, where, start, done):
+            if self._take_natively(numbers[done:], y[done:], rest, names, where, start, done, _from(times, done)):
                 return
             stop = done + 1 if self._is_native(later=True) else count
             rows: Iterable[Any] = (row if len(row) else {} for row in numbers[done:stop])
             by_name = named and self.learner._core is None
             if by_name:
                 rows = _by_name(self.learner, x, done, stop)
-            self.singly(rows, y, out, spread, done, stop)
+            self.singly(rows, y, out, spread, done, stop, times)
             done = stop
             if by_name and done < count and self.learner._core is not None:  # it may lack features that these rows have
                 self._rest(x, y, out, spread, where, start, done)
@@ -188,13 +197,31 @@ class Stepper:
         for whole, part in zip(arrays_of(out), arrays_of(rest), strict=True):
             whole[done:] = part
 
-    def singly(self, rows: Iterable[Any], y: Array, out: Outputs, spread: Spread, start: int, stop: int) -> None:
+    def singly(
+        self,
+        rows: Iterable[Any],
+        y: Array,
+        out: Outputs,
+        spread: Spread,
+        start: int,
+        stop: int,
+        times: Times | None = None,
+    ) -> None:
         """Takes some rows of a table one by one."""
-        out.predictions[start:stop], spreads = self.rows(rows, y[start:stop].tolist(), spread, start)
+        own = None if times is None else times.take(slice(start, stop))
+        out.predictions[start:stop], spreads = self.rows(rows, y[start:stop].tolist(), spread, start, own)
         spread.write(out, slice(start, stop), spreads)
 
     def _take_natively(
-        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
+        self,
+        x: Array,
+        y: Array,
+        out: Outputs,
+        names: list[Name] | None,
+        where: str | None,
+        start: int | None,
+        first: int,
+        times: Times | None = None,
     ) -> bool:
         """Takes the rows in native code; false if the learner cannot, or if there is only one, which takes less time."""
         learner: Learner = self.learner
@@ -209,7 +236,7 @@ class Stepper:
             one = len(x) == 1 and x.size and np.isfinite(x).all()
             if one or not self._is_native() or not learner._takes(self._labels(y)):
                 return False
-            self._natively(x, y, out, names, where, start, first)
+            self._natively(x, y, out, names, where, start, first, times)
         return True
 
     def _labels(self, y: Array | tuple[()] = ()) -> Array:
@@ -225,7 +252,15 @@ class Stepper:
         return learner._runs_late_natively and fits is not later
 
     def _natively(
-        self, x: Array, y: Array, out: Outputs, names: list[Name] | None, where: str | None, start: int | None, first: int
+        self,
+        x: Array,
+        y: Array,
+        out: Outputs,
+        names: list[Name] | None,
+        where: str | None,
+        start: int | None,
+        first: int,
+        times: Times | None = None,
     ) -> None:
         learner: Learner = self.learner
         core, carried = cast("NativeCore", learner._core), len(self.waiting)
@@ -234,9 +269,10 @@ class Stepper:
         if carried:
             x = np.concatenate([[array_of(learner, ticket) for ticket in tickets], x])
             y = np.concatenate([[label for _, label in self.waiting], y])
+        at = self._clocked(tickets, times, where, start, first)
         rows, skip = getattr(core, "late_rows", LateRows)(tickets), learner.missing != "raise"
         try:
-            while (status := core.run_late(x, y, None, skip, out, self.delay, rows)) is not Status.DONE:
+            while (status := core.run_late(x, y, None, skip, out, self.delay, rows, at)) is not Status.DONE:
                 asking = rows.asked < len(x) and rows.told >= rows.asked - self.delay
                 row = rows.asked if asking else rows.told
                 self.at = first + row - carried
@@ -248,8 +284,26 @@ class Stepper:
         finally:
             learner._skipped += rows.skipped
             self.told = rows.told
+            if at is not None and rows.told:
+                clock.reached(learner, None if times is None else times.kind, float(at[: rows.told].max()))
             labels = y[rows.told : rows.asked].tolist()
             self.waiting = deque(zip(rows.tickets(x, core.mark, Ticket), labels, strict=True))
+
+    def _clocked(
+        self, tickets: list[Any], times: Times | None, where: str | None, start: int | None, first: int
+    ) -> Array | None:
+        """The times of the rows that wait and of new ones, whose order is checked; None if they have none."""
+        learner: Learner = self.learner
+        name = where or f"{type(learner).__name__}.ask"
+        if times is None:
+            at = np.array([ticket.at for ticket in tickets])
+            if learner._clock is None and not (at == at).any():
+                if len(tickets) == 0:
+                    clock.require_time(learner, name)
+                return None
+            return at if len(at) else None
+        clock.advanced(learner, times, name, None if start is None else start + first)
+        return np.concatenate([[ticket.at for ticket in tickets], times.at])
 
     # The rows that wait, as arrays.
 
@@ -260,6 +314,10 @@ class Stepper:
     def restore(self, state: dict[str, Array]) -> None:
         """Restores the rows that waited; raises ModelFileError if they are invalid."""
         self.waiting = deque(waiting_of(codec.unpack(state)))
+
+
+def _from(times: Times | None, start: int) -> Times | None:
+    return None if times is None else times.take(slice(start, None))
 
 
 def _by_name(learner: Learner, block: RowBlock, start: int, stop: int) -> Iterable[Any]:

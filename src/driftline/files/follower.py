@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Outputs
+from driftline.base.clock import goes_by_time
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.base.levels import NO_SPREAD, Levels, Spread, arrays_of, as_spread
@@ -22,6 +23,7 @@ from driftline.files.raw import Block
 from driftline.tables import missing
 from driftline.tables.inputs import Array
 from driftline.tables.missing import RAISE
+from driftline.tables.times import times_of
 
 REFUSED = (ValueError, FloatingPointError)  # what a learner raises for a row that it refuses
 REFUSED_GAP = "the value is missing, which --missing raise refuses"
@@ -51,6 +53,8 @@ class Follower:
         """
         if block.y is None:
             raise ValueError("Follower: the block has no labels")
+        if goes_by_time(self.model):
+            self._note_times(block)
         if not self.delay:
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
                 spread = self.spread
@@ -90,11 +94,18 @@ class Follower:
                 for whole, part in zip(arrays_of(out), arrays_of(found), strict=True):
                     whole[begin:end] = part
                 return
-            predicted, spreads = self.stepper.rows(each_row(self.model, block.X, begin, end), y.tolist(), self.spread)
+            predicted, spreads = self.stepper.rows(
+                each_row(self.model, block.X, begin, end), y.tolist(), self.spread, 0, block.X[begin:end].times
+            )
         except REFUSED as error:
             raise self._refused(block, begin + self.stepper.at, error) from error
         out.predictions[begin:end] = as_objects(predicted) if self.classes else predicted
         self.spread.write(out, slice(begin, end), spreads)
+
+    def _note_times(self, block: Block) -> None:
+        """Gives the rows their times, since the learner goes by them."""
+        if block.times is not None and len(block):
+            block.X.times = times_of(block.times, len(block), "the times", zone=block.zone is not None)
 
     def _refused(self, block: Block, row: int, error: Exception) -> DataError:
         """The error for a row that the learner refused."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -30,6 +31,10 @@ class Times:
     kind: str
     at: Array
 
+    def each(self) -> Iterator[Times]:
+        """The time of each row by itself."""
+        return (Times(self.kind, self.at[row : row + 1]) for row in range(len(self.at)))
+
     def take(self, rows: Any) -> Times:
         """Those of some rows: a slice, or an array of indices."""
         return Times(self.kind, self.at[rows])
@@ -48,7 +53,9 @@ def shown(at: float, kind: str) -> str:
 
 def time_of(at: Any, where: str) -> tuple[str, float]:
     """The kind of one row's time, and the time as the core takes it; raises ValueError unless it is a number or a time."""
-    if type(at) in (float, int):
+    if isinstance(at, Times):
+        kind, found = at.kind, float(at.at[0])
+    elif type(at) in (float, int):
         kind, found = NUMBER, float(at)
     elif isinstance(at, datetime):
         offset = at.utcoffset()
@@ -72,12 +79,12 @@ def time_of(at: Any, where: str) -> tuple[str, float]:
     return kind, found
 
 
-def times_of(times: Any, rows: int, where: str, what: str = "times") -> Times:
-    """The times of a table's rows; raises ValueError unless there is one for each row."""
+def times_of(times: Any, rows: int, where: str, what: str = "times", *, zone: bool = False) -> Times:
+    """The times of a table's rows; raises ValueError unless there is one for each row. ``zone``: NumPy's are in UTC."""
     if isinstance(times, Times):
         return times
     series = None if isinstance(times, np.ndarray | list | tuple) else frames.series(times)
-    values, kind = (np.asarray(times), LOCAL) if series is None else _of_series(series, where, what)
+    values, kind = (np.asarray(times), UTC if zone else LOCAL) if series is None else _of_series(series, where, what)
     if values.dtype == object:
         return _of_objects(values, rows, where, what)
     if values.dtype.kind in "US":
