@@ -455,3 +455,40 @@ def test_a_file_whose_times_go_back_is_refused_with_the_line(tmp_path):
     model = dl.RLS(half_life=3.0)
     with pytest.raises(dl.files.DataError, match=r"time goes back: 4 after 5"):
         list(dl.files.follow(model, dl.files.open_rows(tmp_path / "x.csv", target="y", time="when")))
+
+
+# Keys.
+
+
+@pytest.mark.parametrize("learner", [dl.RLS(half_life=10.0), dl.Kalman(per=1.0), CLOCKS["network"]], ids=type)
+def test_each_key_of_a_fleet_has_a_clock_of_its_own(learner):
+    keys = np.array(["a", "b", "c"])[RNG.integers(3, size=150)]
+    fleet, loop_fleet = dl.Fleet(learner), dl.Fleet(learner)
+    run = fleet.run(keys, X, Y, times=TIMES)
+    for key, x, y, at in zip(keys, X, Y, TIMES, strict=True):
+        loop_fleet.learn_one(key, x, y, at=at)
+    for key in "abc":
+        mine = keys == key
+        alone = learner.clone().run(X[mine], Y[mine], times=TIMES[mine])
+        np.testing.assert_allclose(run.predictions[mine], alone.predictions, rtol=1e-12)
+        assert loop_fleet.predict_one(key, X[0], at=1e4) == pytest.approx(fleet.predict_one(key, X[0], at=1e4), rel=1e-9)
+    ticket = fleet.ask("a", X[0], at=1e4)
+    fleet.tell(ticket, Y[0])
+    loop_fleet.learn_one("a", X[0], Y[0], at=1e4)
+    assert loop_fleet["a"].predict_one(X[1]) == pytest.approx(fleet["a"].predict_one(X[1]), rel=1e-9)
+    with pytest.raises(ValueError, match="goes back"):
+        fleet.learn_one("a", X[0], Y[0], at=0.0)
+
+
+def test_a_fleet_that_counts_rows_takes_no_times():
+    with pytest.raises(ValueError, match="the fleet counts rows, whatever their times: its learner has no half_life"):
+        dl.Fleet(dl.RLS()).run(["a"], X[:1], Y[:1], times=[0.0])
+
+
+@pytest.mark.parametrize("zone", [None, "Asia/Tokyo"])
+def test_an_index_of_times_is_the_time_of_a_frames_rows(zone):
+    frame = pd.DataFrame(X, index=pd.DatetimeIndex(HOURS).tz_localize(zone))
+    expected = dl.RLS(half_life="20h").run(X, Y, times=HOURS)
+    np.testing.assert_array_equal(dl.RLS(half_life="20h").run(frame, Y).predictions, expected.predictions)
+    plain = dl.RLS().run(frame, Y)
+    np.testing.assert_array_equal(plain.predictions, dl.RLS().run(X, Y).predictions)

@@ -13,7 +13,8 @@ import numpy as np
 from driftline.base.batch import numbered
 from driftline.base.durations import CLOCK
 from driftline.base.durations import NUMBER as COUNTED
-from driftline.tables.times import LOCAL, NUMBER, UTC, Times, shown
+from driftline.tables.block import RowBlock
+from driftline.tables.times import LOCAL, NUMBER, UTC, Times, shown, times_of
 
 if TYPE_CHECKING:
     from driftline.base.learner import Learner
@@ -142,6 +143,19 @@ def require_time(learner: Learner, where: str) -> None:
             raise ValueError(f"{where}: {name}={value!r} needs the rows' times: at=, times= or --time")
 
 
+def of_rows(learner: Learner, X: Any, times: Any, rows: int, where: str) -> Times | None:
+    """The times of a table's rows: those given, its own or, if the learner goes by them, a frame's index of times."""
+    if times is not None:
+        return times_of(times, rows, where)
+    own = X.times if isinstance(X, RowBlock) else None
+    if own is None and goes_by_time(learner):
+        index = getattr(X, "index", None)
+        if getattr(getattr(index, "dtype", None), "kind", "") == "M":
+            return times_of(index, rows, where, "the index")
+        require_time(learner, where)
+    return own
+
+
 # Rows with times.
 
 
@@ -189,4 +203,4 @@ def reached(learner: Learner, kind: str | None, at: float) -> None:
 
 def goes_by_time(learner: Any) -> bool:
     """Whether the learner needs the times of rows: a parameter measures time, or its rows had times."""
-    return getattr(learner, "_clock", None) is not None or bool(getattr(learner, "_durations", list)())
+    return getattr(learner, "_clock", None) is not None or bool(getattr(learner, "_durations", ()))

@@ -35,7 +35,7 @@ from driftline.tables.block import SPARSE, RowBlock, as_block, as_sparse_block, 
 from driftline.tables.encoder import Columns
 from driftline.tables.inputs import Array, Name
 from driftline.tables.missing import Missing
-from driftline.tables.times import time_of, times_of
+from driftline.tables.times import time_of
 
 _LONGEST_DELAY = 10**15  # a ticket keeps it as a float
 _DELAY = whole(0, _LONGEST_DELAY)
@@ -380,12 +380,9 @@ class Learner(Model, Saved):
     ) -> Run:
         """Predicts and learns every row, within the caller's undo."""
         block = self._as_block(X, where)
-        times = block.times if times is None else times_of(times, block.rows, where)
-        at, then = None, None
-        if times is not None:
-            at, then = times.at, clock.advanced(self, times, where, 0)
-        else:
-            clock.require_time(self, where)
+        timed, at, then = clock.of_rows(self, X, times, block.rows, where), None, None
+        if timed is not None:
+            at, then = timed.at, clock.advanced(self, timed, where, 0)
         labels = replay.as_labels(self, y, block.rows, where)
         weight = None if sample_weight is None else inputs.as_weights(sample_weight, block.rows, where)
         options = replay.run_options(self, labels, weights_every, spread, where)

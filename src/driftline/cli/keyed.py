@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from driftline.base.clock import goes_by_time
 from driftline.base.learner import Learner
 from driftline.base.levels import Spread
 from driftline.cli.measures import given_score
@@ -17,7 +18,7 @@ from driftline.errors import DriftlineWarning
 from driftline.evaluate.baselines import BaselinesByKey, LastAndMean, LastValue
 from driftline.files import Options, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED, reason_of
+from driftline.files.follower import REFUSED, note_times, reason_of
 from driftline.files.ids import keys_of
 from driftline.files.raw import Block
 from driftline.fleet import Fleet
@@ -89,6 +90,8 @@ class Keyed(Task):
         """Predicts and learns the rows."""
         keys, block = keys_of(raw, self.options), rows.read(raw)
         assert block.y is not None
+        if goes_by_time(self.learner):
+            note_times(block)
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", DriftlineWarning)

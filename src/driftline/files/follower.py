@@ -54,7 +54,7 @@ class Follower:
         if block.y is None:
             raise ValueError("Follower: the block has no labels")
         if goes_by_time(self.model):
-            self._note_times(block)
+            note_times(block)
         if not self.delay:
             with suppress(*REFUSED):  # a refusal leaves the learner as it was
                 spread = self.spread
@@ -102,11 +102,6 @@ class Follower:
         out.predictions[begin:end] = as_objects(predicted) if self.classes else predicted
         self.spread.write(out, slice(begin, end), spreads)
 
-    def _note_times(self, block: Block) -> None:
-        """Gives the rows their times, since the learner goes by them."""
-        if block.times is not None and len(block):
-            block.X.times = times_of(block.times, len(block), "the times", zone=block.zone is not None)
-
     def _refused(self, block: Block, row: int, error: Exception) -> DataError:
         """The error for a row that the learner refused."""
         if row < 0:
@@ -122,6 +117,12 @@ class Follower:
     def restore(self, state: dict[str, Array]) -> None:
         """Restores the rows that waited for their labels."""
         self.stepper.restore(state)
+
+
+def note_times(block: Block) -> None:
+    """Gives the rows their times, for a learner that goes by them."""
+    if block.times is not None and len(block):
+        block.X.times = times_of(block.times, len(block), "the times", zone=block.zone is not None)
 
 
 def refused(model: Learner, block: Block, error: Exception) -> DataError:

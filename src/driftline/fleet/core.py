@@ -24,7 +24,7 @@ _FIRST = {"float64": _core.FirstOrderFleet64, "float32": _core.FirstOrderFleet32
 
 def has_fixed_size(learner: Learner) -> bool:
     """Whether the learner's state consists of weights, sums and a matrix of fixed size that only native code changes."""
-    if missing.by_column(learner.missing):  # its columns are kept in Python
+    if missing.by_column(learner.missing) or learner._durations:  # columns and clocks are kept in Python
         return False
     if type(learner)._make_core not in (Recursive._make_core, WEMM._make_core, Descending._make_core):
         return False

@@ -31,8 +31,10 @@ from driftline.fleet.ticket import FleetTicket, PooledTicket
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
 from driftline.tables import inputs
+from driftline.tables.block import RowBlock
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Array
+from driftline.tables.times import Times, time_of, times_of
 
 
 class Fleet(Saved):
@@ -175,6 +177,7 @@ class Fleet(Saved):
         sample_weight: Any = None,
         level: float | None = None,
         quantiles: Levels | None = None,
+        times: Any = None,
     ) -> FleetRun:
         """Predicts each row and then learns it, in the order given, with the model of its key.
 
@@ -189,10 +192,11 @@ class Fleet(Saved):
             sample_weight: (T,) weights of the rows; a row of weight 0 is predicted but not learned.
             level: also return intervals that contain the label with this probability.
             quantiles: also return quantiles of the label, of these levels in ascending order.
+            times: (T,) times of the rows, for learners with ``half_life`` or ``per``; each key has a clock of its own.
         """
         spread = as_spread("Fleet.run", level, quantiles)
         with self._guard.change(only=True):
-            slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", spread)
+            slots, answer = self._learn_many(keys, X, y, sample_weight, "Fleet.run", spread, times)
         assert answer.errors is not None
         return FleetRun(
             answer.predictions,
@@ -211,12 +215,12 @@ class Fleet(Saved):
             pool_alarms=answer.pool_alarms,
         )
 
-    def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None) -> None:
+    def learn_many(self, keys: Any, X: Any, y: Any, *, sample_weight: Any = None, times: Any = None) -> None:
         """Learns the rows each with the model of its key; errors and interrupts act as in :meth:`run`."""
         with self._guard.change(only=True):
-            self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", NO_SPREAD)
+            self._learn_many(keys, X, y, sample_weight, "Fleet.learn_many", NO_SPREAD, times)
 
-    def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None) -> None:
+    def learn_one(self, key: Any, x: Any, y: Any, *, sample_weight: float | None = None, at: Any = None) -> None:
         """Learns one row of one key: an array-like, or a mapping from feature names to numbers, where missing names are 0.
 
         If the models share one block of memory, the first row fixes their features.
@@ -229,7 +233,7 @@ class Fleet(Saved):
             if self._undecided:
                 self._decide([key], x, where, one=True)
             models = self._models
-            block = models.one_row(x, where, grow=True)
+            block = self._at(models.one_row(x, where, grow=True), at, where)
             slots, fresh = self._keys.learned([key], 1, where, one=True)
             weight = inputs.as_weights(sample_weight, 1, where, number=False)
             label = models.label(y, where)
@@ -237,10 +241,28 @@ class Fleet(Saved):
             rows = Call(where, block, slots, key, label, weight, NO_SPREAD, self._keys.count, True)
             models.learn(rows, partial(self._keys.accept, fresh, slots))
 
-    def _learn_many(self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, spread: Spread) -> tuple[Array, Answer]:
+    def _at(self, block: RowBlock, at: Any, where: str) -> RowBlock:
+        """One row with its time."""
+        if at is not None:
+            kind, found = time_of(at, where)
+            self._require_clock(where)
+            block.times = Times(kind, np.array([found]))
+        return block
+
+    def _require_clock(self, where: str) -> None:
+        if not self._learner._durations or self._pool is not None:
+            why = "its keys learn from each other" if self._pool is not None else "its learner has no half_life and no per"
+            raise ValueError(f"{where}: the fleet counts rows, whatever their times: {why}")
+
+    def _learn_many(
+        self, keys: Any, X: Any, y: Any, sample_weight: Any, where: str, spread: Spread, times: Any = None
+    ) -> tuple[Array, Answer]:
         if self._undecided:
             self._decide(keys, X, where)
         block = self._models.block(X, where, grow=True)
+        if times is not None:
+            self._require_clock(where)
+            block.times = times_of(times, block.rows, where)
         labels = self._models.labels(y, block.rows, where)
         weight = inputs.as_weights(sample_weight, block.rows, where)
         slots, fresh = self._keys.learned(keys, block.rows, where)
@@ -292,7 +314,7 @@ class Fleet(Saved):
         self._require_intervals("Fleet.predict_interval")
         return self._ask(key, x, None, "Fleet.predict_interval").interval(level)
 
-    def predict_one(self, key: Any, x: Any) -> Any:
+    def predict_one(self, key: Any, x: Any, *, at: Any = None) -> Any:
         """Predicts one row of one key: an array-like, or a mapping, in which unknown names are ignored."""
         where = "Fleet.predict_one"
         if self._pool is not None:
@@ -300,7 +322,7 @@ class Fleet(Saved):
         with self._guard.claim(only=True):
             if self._undecided:
                 self._decide([key], x, where, one=True)
-            block = self._models.one_row(x, where, grow=False)
+            block = self._at(self._models.one_row(x, where, grow=False), at, where)
             slots = self._keys.predicted([key], 1, where, one=True)
             rows = Call(where, block, slots, partial(self._keys.key, fresh={}), one=True)
             said = self._models.predict(rows).predictions[0]
@@ -318,7 +340,7 @@ class Fleet(Saved):
 
     # Late labels.
 
-    def ask(self, key: Any, x: Any, delay: int | None = None) -> FleetTicket:
+    def ask(self, key: Any, x: Any, delay: int | None = None, *, at: Any = None) -> FleetTicket:
         """Predicts one row of a key whose label will arrive later; :meth:`tell` takes the ticket. Changes nothing.
 
         The ticket has the prediction, the interval and the quantiles of the key's model. In a fleet whose models share one
@@ -328,17 +350,20 @@ class Fleet(Saved):
             key: the key; an unknown one is not added before its first label.
             x: the row.
             delay: how many rows of this key are still missing their labels; see :meth:`driftline.Learner.ask`.
+            at: the row's time, if rows have times.
         """
-        return self._ask(key, x, delay, "Fleet.ask")
+        return self._ask(key, x, delay, "Fleet.ask", at)
 
-    def _ask(self, key: Any, x: Any, delay: int | None, where: str) -> FleetTicket:
+    def _ask(self, key: Any, x: Any, delay: int | None, where: str, at: Any = None) -> FleetTicket:
+        if at is not None:
+            self._require_clock(where)
         with self._guard.claim(only=True):
             if self._undecided:
                 self._decide([key], x, where, one=True)
             self._models.one_row(x, where, grow=True)  # raises if the models cannot grow by its features
             slot = int(self._keys.predicted([key], 1, where, one=True)[0])
             with of_key(where, lambda: key):
-                own = self._models.asked(slot).ask(x, delay)
+                own = self._models.asked(slot).ask(x, delay, at=at)
                 return FleetTicket(as_key(key), own) if self._pool is None else self._pool.ask(as_key(key), slot, own, x)
 
     def tell(self, ticket: FleetTicket, y: Any, *, sample_weight: float | None = None) -> None:

@@ -28,6 +28,7 @@ from driftline.tables.block import COLUMNS, MAPPINGS, SPARSE, RowBlock
 from driftline.tables.categories import Categories
 from driftline.tables.columns import Column
 from driftline.tables.inputs import Array, Name
+from driftline.tables.times import Times
 
 _FIRST = np.zeros(1, dtype=np.int64)
 ALARM_BYTES = sum(np.asarray(value).nbytes for value in Alarm().__getstate__().values())
@@ -123,7 +124,7 @@ class Separate:
             return lambda _, mine: block[mine]
         numbers = block.block(0, block.rows)
         self._refuse_bad(rows, numbers)
-        return lambda model, mine: _numbers(model, numbers[mine], block.names, rows.where)
+        return lambda model, mine: _numbers(model, numbers[mine], block.names, rows.where, _of_rows(block.times, mine))
 
     def _refuse_bad(self, rows: Call, block: Array, start: int = 0) -> None:
         if self.learner.missing != "raise":
@@ -145,7 +146,7 @@ class Separate:
         """Predicts without learning."""
         if rows.one:
             model = self._entry(int(rows.slots[0])).model  # itself: predicting does not change it
-            return Answer(as_objects([model.predict_one(rows.block.values[0])]))
+            return Answer(as_objects([model.predict_one(rows.block.values[0], at=rows.block.times)]))
         part, found = self._parts(rows), []
         for slot, mine in groups(rows.slots):
             with of_key(rows.where, partial(rows.key, slot), one=rows.one):
@@ -192,9 +193,9 @@ class Separate:
     def _learned_one(self, entry: KeyedModel, rows: Call) -> Answer:
         error: Any = np.nan
         if entry.alarm is not None:
-            error = self._error(entry.model.predict_one(rows.block.values[0]), rows.labels)
+            error = self._error(entry.model.predict_one(rows.block.values[0], at=rows.block.times), rows.labels)
         weight = None if rows.weight is None else float(rows.weight[0])
-        entry.model.learn_one(rows.block.values[0], rows.labels, sample_weight=weight)
+        entry.model.learn_one(rows.block.values[0], rows.labels, sample_weight=weight, at=rows.block.times)
         return Answer(np.empty(1), np.array([error]))
 
     def _error(self, predicted: Any, label: Any) -> Any:
@@ -363,12 +364,18 @@ def watch(alarm: Alarm, errors: Array) -> tuple[Array, int]:
     return raised, before + int(np.count_nonzero(~np.isnan(errors[: raised[-1] + 1]))) - 1 if len(raised) else -1
 
 
-def _numbers(model: Learner, numbers: Array, names: list[Name] | None, where: str) -> RowBlock:
+def _of_rows(times: Times | None, mine: Array) -> Times | None:
+    return None if times is None else times.take(mine)
+
+
+def _numbers(model: Learner, numbers: Array, names: list[Name] | None, where: str, times: Times | None) -> RowBlock:
     """Rows for a model. Names are dropped or added if only one of the two has them, so that the model does not warn."""
     if model._core is not None and (names is None or model._names is None):
         known = model._names
         names = known if known is None or len(known) == numbers.shape[1] else None
-    return RowBlock(numbers, names=names, where=where)
+    block = RowBlock(numbers, names=names, where=where)
+    block.times = times
+    return block
 
 
 def _at_its_start(model: Learner, block: RowBlock) -> Learner:
