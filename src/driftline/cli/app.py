@@ -61,6 +61,7 @@ def run(
     reading: options.Typed,
     model: options.Model = "auto",
     settings: options.Settings = None,
+    half_life: options.HalfLife = None,
     low: options.Low = None,
     high: options.High = None,
     transform: options.Transform = None,
@@ -109,6 +110,7 @@ def run(
       driftline run readings.csv -t power --key sensor --report sensors.html --state fleet.drift
       driftline run sales.csv -t sales --key store --pooled --level 0.9 --state stores.drift
       driftline run visits.csv -t visits --low 0 --level 0.9
+      driftline run sensor.csv -t power --model rls --time when --half-life 6h
       driftline run past.csv -t load --steps 48 --known price --time when --holidays DE --state model.drift
       driftline run mail.parquet -t folder --task classify --model rls --state model.drift
     """
@@ -128,17 +130,18 @@ def run(
     flags = {"--labels": labels, "--steps": steps, "--delay": delay, "--level": level, "--report": report}
     flags |= {"--quantiles": quantiles, "--pooled": pooled}
     fields = combinations.checked(arguments.reading_of(reading), flags)
+    by_the_clock = [*(settings or []), *combinations.half_life_in(half_life, steps, fields)]
     ahead = combinations.known_ahead(known, steps, fields)
     lengths = combinations.seasons_in(seasons, smoothing, steps)
     level = FORECAST_LEVEL if steps is not None and level is None else level
     wanted = combinations.quantiles_in(quantiles)
-    kept: dict[str, Any] = {"delay": delay, "level": level, "model": model, "set": sorted(settings or []), "steps": steps}
+    kept: dict[str, Any] = {"delay": delay, "level": level, "model": model, "set": sorted(by_the_clock), "steps": steps}
     kept |= {"low": low, "high": high, "transform": transform}
     kept |= {"known": None if ahead is None else list(ahead), "out": None if out is None else Path(out).suffix.lower()}
     added: dict[str, Any] = {"quantiles": None if wanted is None else list(wanted), "pooled": pooled or None}
     added |= {"smoothing": smoothing, "seasons": lengths, "holidays": holidays, "zone": zone}
     kept |= {name: value for name, value in added.items() if value is not None}  # as in the states of earlier versions
-    learner = arguments.make_model(model, settings or [], arguments.words_in(fields.missing))
+    learner = arguments.make_model(model, by_the_clock, arguments.words_in(fields.missing))
     learner = arguments.on_scale(arguments.on_calendar(learner, holidays, zone), low, high, transform)
     request = running.Request(
         source=source,

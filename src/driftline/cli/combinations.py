@@ -33,6 +33,17 @@ def quantiles_in(text: str | None) -> tuple[float, ...] | None:
         raise typer.BadParameter(f"--quantiles {words}; got {text}") from None
 
 
+def half_life_in(half_life: str | None, steps: int | None, options: Options) -> list[str]:
+    """The setting of the learner that --half-life stands for; empty without it."""
+    if half_life is None:
+        return []
+    if options.time is None:
+        raise typer.BadParameter("--half-life needs --time, the column of the rows' times")
+    if steps is not None:
+        raise typer.BadParameter("--half-life: forecasts of --steps count rows; leave it out")
+    return [f"half_life={half_life}"]
+
+
 def refuse_ids(options: Options, command: str) -> None:
     """Refuses labels that come by id."""
     if options.id is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from driftline._core import Outputs
+from driftline.base.clock import goes_by_time
 from driftline.base.encoding import each_row
 from driftline.base.learner import Learner
 from driftline.base.levels import Spread
@@ -18,9 +19,10 @@ from driftline.delayed import Pending
 from driftline.evaluate.baselines import BaselinesById, LastAndMean
 from driftline.files import Block, Rows
 from driftline.files.errors import DataError
-from driftline.files.follower import REFUSED, REFUSED_GAP, reason_of, refused_gap
+from driftline.files.follower import REFUSED, REFUSED_GAP, note_times, reason_of, refused_gap
 from driftline.files.ids import BACK_IN_TIME, Labels, identified, in_order
 from driftline.tables.inputs import Array
+from driftline.tables.times import Times
 
 
 class Matching(Task):
@@ -56,6 +58,9 @@ class Matching(Task):
         times = None
         if self.labels is not None and len(block):
             times, self.labels.kind = in_order(raw, block, str(rows.options.time))
+        if goes_by_time(self.learner):
+            note_times(block)
+        moments = block.X.times
         answers: list[tuple[Any, ...]] = []
         for number, (key, label) in enumerate(zip(found.ids, found.labels.tolist(), strict=True)):
             place = raw.place(number)
@@ -66,20 +71,21 @@ class Matching(Task):
                 continue
             if times is not None:
                 self._advance(float(times[at]), place)
-            answers.append((number, at, key, *self._ask(key, x, place)))
+            moment = None if moments is None or at is None else moments.take(slice(at, at + 1))
+            answers.append((number, at, key, *self._ask(key, x, place, moment)))
             if not math.isnan(label):
                 self._learn(key, label, place)
         self._settle()
         return self._columns(answers, raw, block), block.zone
 
-    def _ask(self, key: str, x: Any, place: str) -> tuple[float, ...]:
+    def _ask(self, key: str, x: Any, place: str, at: Times | None) -> tuple[float, ...]:
         if key in self.model:
             raise DataError(f"the id {key!r} belongs to an earlier row that waits for its label", place=place)
         gap = refused_gap(self.learner, x)
         if gap is not None:
             raise DataError(REFUSED_GAP, place=place, column=gap)
         try:
-            ticket = self.model._ask(key, x, "predict_one")
+            ticket = self.model._ask(key, x, "predict_one", at=at)
         except REFUSED as error:
             raise DataError(_words(error), place=place) from error
         self._baselines.ask(key)

@@ -154,6 +154,14 @@ Settings = Annotated[
         "--set", "-s", metavar="NAME=VALUE", help="A parameter of the learner.", autocompletion=completion.settings
     ),
 ]
+HalfLife = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DURATION",
+        help='The time in which a row loses half its weight, such as "6h" or "7d"; a number if those of --time are numbers. '
+        "For learners that forget, such as rls.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")]
 ModelFile = Annotated[

@@ -90,20 +90,27 @@ class Pending(Saved):
 
     # Asking.
 
-    def predict_one(self, id: Id, x: Any) -> Any:
-        """Predicts a row, which then waits for the label of its id. Calling it again returns the same answer."""
-        return self._ask(id, x, "predict_one").prediction
+    def predict_one(self, id: Id, x: Any, *, at: Any = None) -> Any:
+        """Predicts a row, which then waits for the label of its id. Calling it again returns the same answer.
 
-    def predict_interval(self, id: Id, x: Any, level: float = 0.9) -> tuple[float, float]:
+        Args:
+            id: the id.
+            x: the row.
+            at: the row's time, if rows have times.
+        """
+        return self._ask(id, x, "predict_one", at=at).prediction
+
+    def predict_interval(self, id: Id, x: Any, level: float = 0.9, *, at: Any = None) -> tuple[float, float]:
         """Both ends of the interval around the prediction; the row waits for its label as after :meth:`predict_one`."""
-        return self._ask(id, x, "predict_interval", as_spread("Pending.predict_interval", level)).interval(level)
+        spread = as_spread("Pending.predict_interval", level)
+        return self._ask(id, x, "predict_interval", spread, at).interval(level)
 
-    def predict_quantiles(self, id: Id, x: Any, levels: Levels = QUANTILES) -> Array:
+    def predict_quantiles(self, id: Id, x: Any, levels: Levels = QUANTILES, *, at: Any = None) -> Array:
         """Quantiles of the label, (k,); the row waits for its label as after :meth:`predict_one`."""
         spread = of_levels(levels, "Pending.predict_quantiles")
-        return self._ask(id, x, "predict_quantiles", spread).quantiles(levels)
+        return self._ask(id, x, "predict_quantiles", spread, at).quantiles(levels)
 
-    def _ask(self, id: Id, x: Any, verb: str, spread: Spread = NO_SPREAD) -> Ticket:
+    def _ask(self, id: Id, x: Any, verb: str, spread: Spread = NO_SPREAD, at: Any = None) -> Ticket:
         where, id = f"Pending.{verb}", _plain(id, f"Pending.{verb}")
         with self._guard.change(only=True):
             self._refuse_settled(id, where)
@@ -111,7 +118,7 @@ class Pending(Saved):
             if known is not None:
                 _refuse_other_row(known.x, self._learner.ask(x).x, id, where, self._learner.dtype == "float32")
                 return known
-            ticket: Ticket = self._stepper.ask(id, x, spread)
+            ticket: Ticket = self._stepper.ask(id, x, spread, at)
             if len(self._tickets) > self._most:
                 oldest = next(iter(self._tickets))
                 del self._tickets[oldest]

@@ -100,9 +100,9 @@ class Stepper:
 
     # Labels by id.
 
-    def ask(self, row_id: Any, x: Any, spread: Spread = NO_SPREAD) -> Any:
+    def ask(self, row_id: Any, x: Any, spread: Spread = NO_SPREAD, at: Any = None) -> Any:
         """Predicts a row, which waits under an id; returns its ticket. Raises ValueError if it cannot have the spread."""
-        ticket = self.learner.ask(x)
+        ticket = self.learner.ask(x) if at is None else self.learner.ask(x, at=at)
         spread.of_ticket(ticket)
         self.by_id[row_id] = ticket
         return ticket
