@@ -25,6 +25,7 @@ HERE = [
         "docs/forecasts.md",
         "docs/how_sure.md",
         "docs/index.md",
+        "docs/times.md",
     ),
     *("docs/quickstart.md", "docs/report.md", "docs/streams.md", "docs/threads.md"),
     *("docs/tutorials/demand_forecasting.md", "docs/tutorials/new_stores.md"),
