@@ -409,7 +409,7 @@ def test_tables_with_text_and_new_features_follow_the_clock():
 
 
 @pytest.mark.parametrize("delay", [0, 3])
-@pytest.mark.parametrize("name", ["rls", "kalman", "network", "sparse_dfop", "text"])
+@pytest.mark.parametrize("name", ["rls", "kalman", "network", "sparse_dfop", "transformed", "text"])
 def test_a_stepper_learns_each_row_as_of_its_time(name, delay):
     """In one table, in pieces, and by ask and tell."""
     model = CLOCKS["rls" if name == "text" else name]

@@ -337,14 +337,24 @@ class _Transformed(ByErrors):
         core_of(self.members[0]).run_late  # noqa: B018 - raises AttributeError
         return self._run_late
 
-    def _run_late(self, x: Array, y: Array, weight: None, skip: bool, out: Outputs, delay: int, rows: LateAnswers) -> Status:
+    def _run_late(
+        self,
+        x: Array,
+        y: Array,
+        weight: None,
+        skip: bool,
+        out: Outputs,
+        delay: int,
+        rows: LateAnswers,
+        times: Array | None = None,
+    ) -> Status:
         """The learner comes first, as in :meth:`replay`; the labels must be in the domain, or missing."""
         z, carried, asked, told = self._transformed(y), rows.carried, rows.asked, rows.told
         own = Outputs(
             np.empty(len(x) - carried), lower=out.lower, upper=out.upper, level=out.level,
             quantiles=out.quantiles, quantile_levels=out.quantile_levels,
         )  # fmt: skip
-        status: Status = self.marked(self.members[0]).run_late(x, z, weight, skip, own, delay, rows.within)
+        status: Status = self.marked(self.members[0]).run_late(x, z, weight, skip, own, delay, rows.within, times)
         new, done = slice(asked - carried, rows.asked - carried), slice(told, rows.told)
         rows.predicted = np.append(rows.predicted, own.predictions[new])
         learned = ~np.isnan(rows.predicted[done]) & (np.abs(z[done]) <= self.members[0]._largest)
