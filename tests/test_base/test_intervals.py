@@ -359,6 +359,32 @@ def test_no_stream_breaks_an_interval(seed, size, level):
         assert lower <= upper
 
 
+HUGE = {
+    "RLS": dl.RLS, "NLMS": dl.NLMS, "Kalman": dl.Kalman, "Auto": dl.Auto, "AAR": dl.AAR,
+    "network": lambda: dl.Network([dl.RLS(), dl.NLMS()]),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::driftline.DriftlineWarning", "ignore:overflow")
+@pytest.mark.parametrize("size", [1e139, 1e141, 1e150, 1e155, 1e200, 1e300])
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_errors_have_intervals_that_cover_them(name, size):
+    """Their squares, or the scores, leave the range of float64: intervals are then too wide, but never too narrow."""
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((300, 2)), np.clip(rng.standard_normal(300), -3, 3) * size
+    run = HUGE[name]().run(X, y, level=0.9, quantiles=[0.05, 0.95])
+    for lower, upper in ((run.lower, run.upper), run.quantiles.T):
+        assert (lower < upper).all()
+        assert ((lower <= y) & (y <= upper))[100:].mean() > 0.85
+    model, tickets = HUGE[name](), []
+    for t in range(150):
+        tickets.append(model.ask(X[t], 3))
+        if t >= 3:
+            model.tell(tickets[t - 3], y[t - 3])
+    ends = np.array([ticket.interval(0.9) for ticket in tickets[60:]])
+    assert ((ends[:, 0] <= y[60:150]) & (y[60:150] <= ends[:, 1])).mean() > 0.8
+
+
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, math.nan, "0.9", None, True])
 def test_a_bad_level_is_refused(level, rows):
     X, y = rows

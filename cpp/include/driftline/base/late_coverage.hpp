@@ -67,6 +67,8 @@ struct SharePlaces {
 };
 inline constexpr SharePlaces share_places;
 
+inline constexpr double least_huge_bound = 1e255, least_huge_square = 1e285;
+
 // What an interval is based on.
 struct IntervalBasis {
     double bound[level_count] = {}; // a score above it is a miss of the level
@@ -116,10 +118,23 @@ DRIFTLINE_INLINE void base_interval(Coverage& c, const Limits& limits, double va
     out.labels = c.noted;
     out.limits = limits;
 }
+// Ten times the largest error so far, or infinity if its square exceeds the range of double.
+inline double widest_half(const IntervalBasis& basis) {
+    return basis.largest_loss < DBL_MAX ? 10 * std::sqrt(basis.largest_loss) : HUGE_VAL;
+}
+// Whether a bound says no more than that errors are huge: scores above most_score count as most_score, and squares above
+// DBL_MAX as DBL_MAX. Bounds are then at most a few bins and the least factor below these.
+inline bool is_beyond_scores(const IntervalBasis& basis, double bound) {
+    const double square = bound * at_most(basis.variance, DBL_MAX);
+    return (bound >= least_huge_bound && basis.largest_loss / most_score >= basis.variance) ||
+           (square >= least_huge_square && basis.largest_loss >= DBL_MAX);
+}
 // Half the width of the interval, at most ten times the largest error so far.
 inline double half_width(const IntervalBasis& basis, const Level& level) {
     if (basis.labels < level.enough)
         return HUGE_VAL;
+    if (is_beyond_scores(basis, basis.bound[level.at])) [[unlikely]]
+        return widest_half(basis);
     double bound = basis.bound[level.at];
     if (level.share > 0 && bound > 0)
         bound *= std::pow(basis.bound[level.at + 1] / bound, level.share);

@@ -81,7 +81,10 @@ inline void write_quantiles(const IntervalBasis& basis, const Places& places, do
             const double share = weights[i] > 0 ? saturate(at_least(0, within / weights[i]), 1) : 0;
             const double half =
                 i < middle ? -root_within_place(basis, middle - i, 1 - share) : root_within_place(basis, i - middle, share);
-            to[k] = basis.limits.hold(saturate(prediction + saturate(half * unit, most), DBL_MAX));
+            if (is_beyond_scores(basis, half * half)) [[unlikely]]
+                to[k] = basis.limits.hold(prediction + std::copysign(widest_half(basis), half));
+            else
+                to[k] = basis.limits.hold(saturate(prediction + saturate(half * unit, most), DBL_MAX));
         }
     }
 }
