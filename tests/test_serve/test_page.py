@@ -121,6 +121,26 @@ def test_the_page_asks_for_a_token_before_it_shows_anything(browser, tmp_path): 
         wait_for(browser, "document.querySelector('#sign')?.hidden", True)
 
 
+def test_the_errors_of_a_classifier_are_mistakes_and_a_pooled_fleet_offers_no_choice_of_key(browser, tmp_path):  # noqa: F811
+    with Process(tmp_path / "s") as service:
+        client = service.client()
+        client.call("PUT", "/v1/models/c", {"learner": "classifier", "params": {"classes": ["a", "b", "c", "d"]}})
+        client.call("PUT", "/v1/models/p", {"learner": "rls", "keyed": True, "pooled": True})
+        rows = [{"x": {"n": row % 4}, "y": "abcd"[row % 4]} for row in range(100)]
+        assert client.call("POST", "/v1/models/c/learn", {"rows": rows})[0] == 200
+        rows = [{"key": "uv"[row % 2], "x": {"n": row % 4}, "y": row % 4} for row in range(100)]
+        assert client.call("POST", "/v1/models/p/learn", {"rows": rows})[0] == 200
+        open_page(browser, service, 1280)
+        browser.evaluate("location.hash = '#c'")
+        wait_for(browser, ROWS, "100")
+        wait_for(browser, "view.errors.length > 90 && view.errors.every(([, error]) => error >= 0 && error <= 1)", True)
+        assert browser.evaluate("$('choice').hidden")
+        browser.evaluate("location.hash = '#p'")
+        wait_for(browser, "$('name').textContent", "p")
+        wait_for(browser, "view.rows.length > 90", True)
+        assert browser.evaluate("$('choice').hidden")
+
+
 TICKS = """[...new Set(view.charts.said.plot.axes[1]._values)].length === view.charts.said.plot.axes[1]._values.length"""
 SHOWN = "Object.values(view.charts).map(chart => !chart.figure.hidden)"
 
