@@ -118,11 +118,22 @@ def _plain(row: Row) -> dict[str, Any]:
     given = {part: value for part, value in row.items() if value is not None}
     if "y" in given:
         given["y"] = given["y"] if isinstance(given["y"], (str, bool)) else float(given["y"])
+    if "at" in given:
+        given["at"] = _time(given["at"])
     if isinstance(x := given.get("x"), Mapping):
         given["x"] = {str(name): _value(value) for name, value in x.items()}
     elif x is not None:
         given["x"] = [_value(value) for value in x]
     return given
+
+
+def _time(at: Any) -> str | float:
+    """The time of a row as JSON: a number, or ISO 8601 with its zone."""
+    if isinstance(at, str):
+        return at
+    if getattr(getattr(at, "dtype", None), "kind", "") == "M":
+        return str(at.astype("datetime64[us]"))
+    return str(at.isoformat()) if hasattr(at, "isoformat") else float(at)
 
 
 def _value(value: Any) -> str | float | None:

@@ -102,9 +102,9 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         """Copies a model with everything it learned, its scores and its waiting rows; returns the status of the copy."""
         return self._one(calls.copy(name, to, replace))
 
-    def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None) -> One:
-        """Predicts a row, with an interval. With an id, the row waits for its label."""
-        return self._one(calls.predict(name, [{"id": id, "key": key, "x": x}], batch=False))
+    def predict(self, name: str, x: Any, *, id: str | None = None, key: str | None = None, at: Any = None) -> One:
+        """Predicts a row, with an interval. With an id, it waits for its label. ``at`` is its time, if rows have times."""
+        return self._one(calls.predict(name, [{"id": id, "key": key, "x": x, "at": at}], batch=False))
 
     def predict_rows(self, name: str, rows: Iterable[Row], *, on_error: str = "refuse") -> Many:
         """Predicts a batch: rows with ``x``, and optionally ``id`` and ``key``.
@@ -113,12 +113,21 @@ class Verbs(ABC, Generic[One, Many, File, Done]):
         """
         return self._many(calls.predict(name, rows, batch=True, on_error=on_error), "rows")
 
-    def learn(self, name: str, *, y: float | str, x: Any = None, id: str | None = None, key: str | None = None) -> One:
+    def learn(
+        self,
+        name: str,
+        *,
+        y: float | str,
+        x: Any = None,
+        id: str | None = None,
+        key: str | None = None,
+        at: Any = None,
+    ) -> One:
         """Learns the label of a row that waits under an id, or of the row given: ``{"learned": 1, "known": 0}``.
 
         The label of a classifier may be a text or a boolean.
         """
-        return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y}], batch=False))
+        return self._one(calls.learn(name, [{"id": id, "key": key, "x": x, "y": y, "at": at}], batch=False))
 
     def learn_rows(self, name: str, rows: Iterable[Row], *, on_error: str = "refuse") -> One:
         """Learns a batch completely or not at all: rows with ``y``, and optionally ``id``, ``x`` and ``key``.

@@ -441,7 +441,9 @@ class Model:
                 return ScoredLabel(waiting.answer, waiting.naive, row.y), waiting.digest
             assert row.x is not None
             self._check_width(unit, row, index)
-            return ScoredLabel(unit.learn(row.x, label, key), None, row.y), row.digest() if row.id is not None else b""
+            return ScoredLabel(
+                unit.learn(row.x, label, key, row.at), None, row.y
+            ), row.digest() if row.id is not None else b""
         except _REFUSALS as error:
             raise _refused(unit, row, index, error) from None
 
@@ -450,7 +452,7 @@ class Model:
         if row.id is not None:
             self._check_width(unit, row, index)
         try:
-            return unit.ask(row.x, row.key)
+            return unit.ask(row.x, row.key, row.at)
         except _REFUSALS as error:
             raise _refused(unit, row, index, error) from None
 

@@ -33,6 +33,7 @@ class Row:
     key: str
     x: Json | None
     y: Label | None
+    at: float | str | None = None
 
     def digest(self) -> bytes:
         """A digest of the features, to recognise a repeated row; the order of names does not matter."""
@@ -42,7 +43,7 @@ class Row:
             plain: list[Any] = [(name, value if type(value := x[name]) in texts else float(value)) for name in sorted(x)]
         else:
             plain = [None if value is None else float(value) for value in x]
-        return _digest_of(repr(plain))
+        return _digest_of(repr(plain) if self.at is None else repr((plain, self.at)))
 
 
 class BatchTable(Sequence[Row]):
@@ -135,8 +136,10 @@ class Requests:
         key = {**text, "description": "The key of the learner, for a keyed model."}
         y = {"anyOf": [number, text, {"type": "boolean"}],
              "description": "The label: a number. For a classifier, a number, a text or a boolean."}  # fmt: skip
-        self.question = _closed({"id": id, "key": key, "x": x}, "x")
-        self.label = _closed({"id": id, "key": key, "x": x, "y": y}, "y")
+        moment = "The time of the row, for a learner with `half_life` or `per`: a number, or ISO 8601."
+        at = {"anyOf": [number, text], "description": moment}
+        self.question = _closed({"id": id, "key": key, "x": x, "at": at}, "x")
+        self.label = _closed({"id": id, "key": key, "x": x, "y": y, "at": at}, "y")
         self.label["description"] = "A label with an id, with features, or with both."
         self.next_row = _closed({"key": key, "x": x}, "x")
         self.model = _closed({
@@ -276,7 +279,7 @@ def _check_row(check: Check, part: Any, index: int) -> None:
 def row_of(part: dict[str, Any]) -> Row:
     """A row from a checked object."""
     y = part.get("y")
-    return Row(part.get("id"), part.get("key", ""), part.get("x"), float(y) if type(y) is int else y)
+    return Row(part.get("id"), part.get("key", ""), part.get("x"), float(y) if type(y) is int else y, part.get("at"))
 
 
 def rows_of(data: bytes) -> Sequence[Row]:

@@ -203,22 +203,24 @@ class Unit(Stateful):
         """The features of a row as the learner takes them."""
         return as_raw(x, self.learner.learners_[0] if isinstance(self.learner, Forecaster) else _shared(self.learner))
 
-    def ask(self, x: Json, key: str) -> tuple[Any, Answer]:
+    def ask(self, x: Json, key: str, at: float | str | None = None) -> tuple[Any, Answer]:
         """A ticket and the answer for a row; changes nothing. Raises ValueError if the learner refuses the row."""
         learner = self.learner if self.before is None else self.shown
         if isinstance(learner, Forecaster):
+            _refuse_time(at)
             return x, self.forecast([x])[0]
         raw = as_raw(x, _shared(learner))
-        ticket = learner.ask(key, raw) if isinstance(learner, Fleet) else learner.ask(raw)
+        ticket = learner.ask(key, raw, at=at) if isinstance(learner, Fleet) else learner.ask(raw, at=at)
         return ticket, self._answer(ticket, learner, raw)
 
-    def learn(self, x: Json, y: Any, key: str) -> Answer:
+    def learn(self, x: Json, y: Any, key: str, at: float | str | None = None) -> Answer:
         """Predicts a row, then learns it. Raises ValueError, and changes nothing, if the learner refuses it."""
         if isinstance(self.learner, Forecaster):
+            _refuse_time(at)
             prediction, lower, upper, *quantiles = self.learner._learn_row(self.raw(x), y, self.spread)
             return Answer.of(prediction, lower, upper, quantiles or None)
         learner, raw = self.learner, self.raw(x)
-        ticket: Any = learner.ask(key, raw, 0) if isinstance(learner, Fleet) else learner.ask(raw, 0)
+        ticket: Any = learner.ask(key, raw, 0, at=at) if isinstance(learner, Fleet) else learner.ask(raw, 0, at=at)
         answer = self._answer(ticket, learner, raw)
         learner.tell(ticket, y)
         return answer
@@ -320,6 +322,11 @@ class Unit(Stateful):
         if not isinstance(unit, cls) or extra is None:
             raise ModelFileError("holds no snapshot of a model")
         return unit, extra.plain
+
+
+def _refuse_time(at: float | str | None) -> None:
+    if at is not None:
+        raise ValueError("a model that forecasts counts rows: leave out at")
 
 
 def _shared(learner: Learner | Fleet) -> Learner:
