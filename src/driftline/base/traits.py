@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from driftline._core import Limits
@@ -12,6 +13,9 @@ from driftline.tables.calendar import CIRCLES, TimeFeatures
 if TYPE_CHECKING:
     from driftline.tables.block import RowBlock
     from driftline.tables.inputs import Array
+
+
+_NO_WORDS: Mapping[float, str] = MappingProxyType({})
 
 
 class RowReader(Protocol):
@@ -80,7 +84,7 @@ class Traits:
     unbounded_memory: float | None = None
     labels: Limits | None = None
     answers: Limits | None = None
-    label_words: Mapping[float, str] = field(default_factory=dict)
+    label_words: Mapping[float, str] = field(default_factory=lambda: _NO_WORDS)
     over_time: Callable[[Array], dict[str, Array]] | None = None
 
     @property

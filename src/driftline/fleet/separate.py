@@ -387,17 +387,12 @@ def _at_its_start(model: Learner, block: RowBlock) -> Learner:
 
 def _joined(count: int, found: list[tuple[Array, Answer]]) -> Answer:
     """The answers of all keys in the order of the rows."""
-    resets = [mine[answer.resets] for mine, answer in found]
-    return Answer(
-        _scattered(count, [(mine, answer.predictions) for mine, answer in found]),  # type: ignore[arg-type]
-        _scattered(count, [(mine, answer.errors) for mine, answer in found]),
-        _scattered(count, [(mine, answer.lower) for mine, answer in found]),
-        _scattered(count, [(mine, answer.upper) for mine, answer in found]),
-        np.sort(np.concatenate(resets)),
-        _scattered(count, [(mine, answer.alarms) for mine, answer in found]),
-        sum(answer.skipped for _, answer in found),
-        _scattered(count, [(mine, answer.quantiles) for mine, answer in found]),
-    )
+    each: dict[str, Any] = {
+        name: _scattered(count, [(mine, getattr(answer, name)) for mine, answer in found])
+        for name in ("predictions", "errors", "lower", "upper", "alarms", "quantiles")
+    }
+    resets = np.sort(np.concatenate([mine[answer.resets] for mine, answer in found]))
+    return Answer(**each, resets=resets, skipped=sum(answer.skipped for _, answer in found))
 
 
 def _scattered(count: int, parts: list[tuple[Array, Array | None]]) -> Array | None:
