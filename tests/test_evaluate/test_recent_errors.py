@@ -93,3 +93,15 @@ def test_a_baseline_is_judged_where_the_model_has_finite_intervals():
     errors = 5 - np.arange(100) % 2
     low, high = naive(y - errors, y, 0)[60:, [0, 3]].T
     assert found["of last"] == pytest.approx(evaluate.interval_score(low, high, y[60:], 0.9).mean())
+
+
+def test_the_interval_score_is_for_the_level_of_the_intervals():
+    X, y = dl.streams.Rotating(rate=0.01, noise=0.3, seed=1).take(300)
+    run = dl.RLS().run(X, y, level=0.8)
+    known = np.isfinite(run.lower)
+    expected = evaluate.interval_score(run.lower[known], run.upper[known], y[known], 0.8).mean()
+    for options in ({"level": 0.8, "metrics": "interval_score"}, {"metrics": evaluate.IntervalScore(0.8)}):
+        result = evaluate.prequential(dl.RLS(), (X, y), progress=False, **options)
+        assert result.totals["RLS"]["interval_score"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"IntervalScore must have the level of the intervals, 0\.9, got 0\.8"):
+        evaluate.prequential(dl.RLS(), (X, y), level=0.9, metrics=evaluate.IntervalScore(0.8))

@@ -13,7 +13,7 @@ from driftline.base.run import Run
 from driftline.evaluate.adapters import names_of, predicts_labels
 from driftline.evaluate.driver import Driver, LearnerDriver
 from driftline.evaluate.holdout import Holdout
-from driftline.evaluate.metrics import LEVEL, Metric, Predicted, as_metrics
+from driftline.evaluate.metrics import LEVEL, IntervalScore, Metric, Predicted, as_metrics
 from driftline.evaluate.progress import Progress
 from driftline.evaluate.results import Prequential
 from driftline.evaluate.scores import Score, Settings
@@ -125,8 +125,13 @@ def _settings(
         metrics += () if quantiles is None else ("crps",)
     levels = QUANTILES if quantiles is None else quantiles.tolist()
     chosen = as_metrics(metrics, WHERE, levels, LEVEL if level is None else level)
+    scored = {metric.level for metric in chosen if isinstance(metric, IntervalScore)}
     if any(metric.intervals for metric in chosen):
-        level = LEVEL if level is None else level
+        level = next(iter(scored), LEVEL) if level is None else level
+        if scored - {level}:
+            raise ValueError(
+                f"{WHERE}: IntervalScore must have the level of the intervals, {level:g}, got {min(scored - {level}):g}"
+            )
     elif level is not None:
         raise ValueError(f"{WHERE}: level gives intervals, but none of the metrics is about intervals")
     wanted = [metric.levels for metric in chosen if metric.levels is not None]

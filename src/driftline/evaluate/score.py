@@ -37,7 +37,8 @@ def score(
         predictions: (T,) predictions or a :class:`driftline.Run`; or a mapping from names to either. A row whose prediction
             is NaN is skipped.
         intervals: a pair of (T,) arrays, the lower and upper ends; or a mapping from names to such pairs.
-        metrics: as for :func:`prequential`; with intervals, coverage and width are measured too.
+        metrics: as for :func:`prequential`; with intervals, coverage and width are measured too. "interval_score" is for
+            intervals of level 0.9, ``IntervalScore(level)`` for others.
         window: as for :func:`prequential`.
         fading: as for :func:`prequential`.
         points: as for :func:`prequential`.
