@@ -60,8 +60,8 @@ html_theme_options = {
     "navigation_depth": 2,
     "show_nav_level": 2,
     "show_prev_next": True,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "coming_from": []},
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "quickstart", "api")}  # with no pages below them
+html_sidebars = {page: [] for page in ("index", "quickstart", "api", "coming_from")}  # no pages below them, or two columns

@@ -20,6 +20,7 @@ HERE = [
     *(
         "README.md",
         "docs/auto.md",
+        "docs/coming_from.md",
         "docs/command_line.md",
         "docs/fleet.md",
         "docs/forecasts.md",
