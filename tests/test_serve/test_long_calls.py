@@ -14,6 +14,7 @@ pytest.importorskip("uvicorn")
 
 from driftline.serve import engine as engine_module
 from driftline.serve.problems import Problem
+from driftline.serve.store import LostError
 from tests.test_serve.tools import Direct
 
 
@@ -62,6 +63,30 @@ def rows(count, ids=None):
 
 
 QUESTION = {"x": {"a": 1.0, "b": 1.0}}
+
+
+def test_a_long_call_whose_commit_fails_is_answered(tmp_path, interrupted, monkeypatch):
+    """It began in an earlier turn than the one in which the store is lost."""
+    with Direct(tmp_path / "service") as service:
+        service.put("a", learner="rls")
+
+        def lose(group):
+            monkeypatch.setattr(service.engine.store, "commit", commit)
+            raise LostError("gone")
+
+        commit = service.engine.store.commit
+        monkeypatch.setattr(service.engine.store, "commit", lose)
+        with pytest.raises(Problem, match="may or may not have been written") as refused:
+            service.learn("a", *rows(30, "r"))
+        assert refused.value.status == 504
+        answer, statuses = None, set()
+        while answer is None:  # until it leads again
+            try:
+                answer = service.learn("a", *rows(30, "r"))
+            except Problem as problem:
+                statuses.add(problem.status)
+        assert statuses == {503}
+        assert answer == {"learned": 30, "known": 0}
 
 
 @pytest.mark.parametrize("learner", ["rls", "auto"])

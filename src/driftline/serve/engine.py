@@ -502,14 +502,15 @@ class Engine:
 
     def _turn(self, calls: list[QueuedCall]) -> None:
         """Serves calls; a service that does not lead tries to take the lead, and answers only questions."""
-        now = time.monotonic()
+        now, mine = time.monotonic(), [*calls, *(long.call for long in self._long)]
         due = now - self._looked > _LOOK
         if due:
             self._looked = now
         if due and not self.leading:
             self._stand_by()
         if not self.log.known:
-            refuse(calls, Problem(503, _FOLLOWS))
+            self._drop_long()
+            refuse(mine, Problem(503, _FOLLOWS))
             return
         try:
             if due and self.leading:  # a service that only answers questions must also notice that it lost the lead
@@ -524,7 +525,8 @@ class Engine:
             except FullError as error:  # the calls are done, and this will be retried
                 _log.error("the store cannot be truncated: %s", error)
         except LostError:
-            refuse([*calls, *self._drop_long()], Problem(504, _UNSURE))  # calls that were already answered stay answered
+            self._drop_long()
+            refuse(mine, Problem(504, _UNSURE))  # calls that were already answered stay answered
             self._late = []
             raise
 
