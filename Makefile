@@ -8,7 +8,7 @@ NATIVE := $(wildcard cpp/*/*.cpp cpp/*/*.hpp cpp/include/driftline/*.hpp cpp/inc
 # Tests and commands start Python hundreds of times: without compiled files each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo pictures test wheels test-native test-spark attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean test-services
+.PHONY: help demo pictures test wheels test-native test-spark test-sktime attack search lint format bench bench-quick bench-capymoa bench-auto bench-auto-peers bench-rivals rivals papers docs clean test-services
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -34,6 +34,9 @@ test-native: $(VENV)/test  ## the tests of the native core, under address and un
 test-spark: .venv-spark/ready  ## the tests of driftline.spark on a local Spark; skipped if Java 17 cannot be installed
 	java -version 2> build/java.log || apt-get install -y --no-install-recommends openjdk-17-jre-headless > build/java.log 2>&1 || true
 	if java -version 2> build/java.log; then .venv-spark/bin/python -m pytest -o addopts="" -q tests/test_spark; else echo "skipped: Spark needs Java, which is not here"; fi
+
+test-sktime: .venv-sktime/ready  ## the tests of driftline.sktime, which are sktime's own and a few more
+	.venv-sktime/bin/python -m pytest -o addopts="" -o filterwarnings="" -q --doctest-modules tests/test_sktime .venv-sktime/lib/*/site-packages/driftline/sktime
 
 test-services: $(VENV)/test  ## tests with PostgreSQL, Redis, Mosquitto, nginx, Prometheus and Chromium, installed first if root on Debian; fails if one is missing
 	$(BIN)/python -m tests.services
@@ -97,7 +100,7 @@ docs: $(VENV)/docs  ## the documentation, in docs/_build/html
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:  ## remove everything that the other targets created
-	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-forecasts .venv-spark build dist demo reproduced docs/_build docs/cli docs/learners
+	rm -rf src/driftline/report/vendor .venv .venv-peers .venv-lightgbm .venv-rivals .venv-capymoa .venv-forecasts .venv-spark .venv-sktime build dist demo reproduced docs/_build docs/cli docs/learners
 
 $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
@@ -152,6 +155,9 @@ endef
 
 .venv-spark/ready: build/wheel/ready
 	$(call environment,.venv-spark,"driftline[spark]" "pyspark[connect]" hypothesis pytest)
+
+.venv-sktime/ready: build/wheel/ready
+	$(call environment,.venv-sktime,"driftline[sktime]" hypothesis pytest)
 
 # CapyMOA needs Java 17 or later, which pip does not install.
 .venv-capymoa/ready: build/wheel/ready benchmarks/requirements-capymoa.txt

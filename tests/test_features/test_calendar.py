@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -31,7 +32,8 @@ def features_of(calendar, when):
 def test_weekdays_and_months_are_those_of_python():
     for day in DAYS[::13]:
         found = features_of(Calendar(), day)
-        assert [name for name, value in found.items() if value == 1.0 and "year" not in name] == [f"{day:%A}", f"{day:%B}"]
+        on = {name: value for name, value in found.items() if value and "year" not in name}
+        assert on == {f"{day:%A}": 1.0, f"{day:%B}": 0.25}
 
 
 @pytest.mark.parametrize("code", ["DE", "DE-BY", "US-CA", "XNYS"])
@@ -105,7 +107,7 @@ def test_the_loop_the_run_a_frame_of_polars_and_a_file_of_the_model_give_the_sam
     for same in (dl.from_bytes(model.to_bytes()), copy.deepcopy(model)):
         assert same.predict_one(later) == model.predict_one(later)
         same.learn_one(later, 5.0)
-    assert np.mean(run.losses[-200:]) < 0.02  # the noise alone has 0.0025
+    assert np.mean(run.losses[-200:]) < 0.04  # the noise alone has 0.0025
     plain = dl.Ridge()
     assert np.mean(plain.run(FRAME, SALES).losses[-200:]) > 0.3
 
@@ -114,6 +116,20 @@ def test_predictions_see_a_holiday_that_comes():
     model = (Calendar(holidays="DE") | dl.Ridge()).fit(FRAME, SALES)
     unity, friday = model.predict_one({"when": date(2025, 10, 3)}), model.predict_one({"when": date(2025, 10, 10)})
     assert unity == pytest.approx(friday - 4, abs=0.3)
+
+
+@pytest.mark.parametrize("learner", [dl.Ridge(), dl.RLS(), dl.Auto()])
+def test_a_month_that_is_new_is_predicted_like_the_others(learner):
+    level = 50 + np.random.default_rng(0).normal(size=90)
+    model = (Calendar() | learner).fit(FRAME[:90], level)  # January to March
+    assert model.predict_one({"when": DAYS[90]}) == pytest.approx(50, abs=2.5)
+
+
+def test_threads_may_copy_a_calendar_that_models_share():
+    calendar = Calendar(holidays="DE")
+    with calendar._guard.claim(), ThreadPoolExecutor(1) as other:
+        assert other.submit(copy.deepcopy, Calendar() | dl.RLS()).result() is not None
+        assert other.submit(copy.deepcopy, calendar | dl.RLS()).result().parts[0].holidays == "DE"
 
 
 def test_a_model_around_the_pipeline_reads_times_the_same_way():

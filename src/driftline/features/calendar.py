@@ -29,6 +29,7 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
+_MONTH = 0.25  # a learner with a prior on its weights puts this share of the intercept's prior variance, squared, on a month
 _EPOCH = date(1970, 1, 1)
 _QUARTER_HOUR = 15 * 60 * 1_000_000  # clocks change at whole quarters
 _QUARTERS = [(date(year, 1, 2) - _EPOCH).days * 96 for year in (MINYEAR, MAXYEAR)]  # that Python's times reach
@@ -51,7 +52,9 @@ class Calendar(Transformer):
     year) in every column of times. Other columns stay as they are. A :class:`~driftline.Forecaster` treats its columns as
     known ahead. The features of a column ``when``, each 0 or 1 unless noted:
 
-    - ``when: Monday`` to ``when: Sunday``, ``when: January`` to ``when: December``;
+    - ``when: Monday`` to ``when: Sunday``;
+    - ``when: January`` to ``when: December``, 0 or 1/4: the first rows of a month that is new are predicted nearly as if it
+      were like the others;
     - ``when: year sin`` and ``when: year cos``, the place in the year on a circle;
     - ``when: holiday``, ``when: 1 day before a holiday``, ``when: 1 day after a holiday``, and so on, if there are holidays.
       A holiday is not also a day around one, and of several holidays the nearest counts;
@@ -69,7 +72,7 @@ class Calendar(Transformer):
     >>> from datetime import date
     >>> found = Calendar(holidays="2024-12-25").transform_one({"when": date(2024, 12, 24), "price": 3.0})
     >>> [name for name, value in found.items() if value == 1.0]
-    ['when: Tuesday', 'when: December', 'when: 1 day before a holiday']
+    ['when: Tuesday', 'when: 1 day before a holiday']
     """
 
     holidays: str | Sequence[str] | None = params.checked(default=None, rule=_TEXTS, optional=True)
@@ -105,7 +108,7 @@ class Calendar(Transformer):
             at = at + _offsets(at, zone, from_utc=True)
         day_of_week, months = weekday(at), at.astype("datetime64[us]").astype("datetime64[M]").astype(np.int64) % 12
         found |= {name: (day_of_week == number).astype(np.float64) for number, name in enumerate(WEEKDAYS)}
-        found |= {name: (months == number).astype(np.float64) for number, name in enumerate(MONTHS)}
+        found |= {name: _MONTH * (months == number) for number, name in enumerate(MONTHS)}
         passed, length = in_year(at)
         year = 2 * np.pi * (passed / length)
         found |= {"year sin": np.sin(year), "year cos": np.cos(year)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
@@ -261,7 +261,8 @@ class Transformer(Model):
         self._chain = self._names = None
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._guard.claim():
+        # A transformer that has learned nothing may be the parameter of several models, which threads copy at the same time.
+        with nullcontext() if self._chain is None else self._guard.claim():
             chain = self._chain
             state = {} if chain is None else {"width": chain.inputs, "parts": chain.get_state()}
             if self._checks_later:
