@@ -41,9 +41,9 @@ def no_single_rows(monkeypatch):
     """Only the first row and single ones may be taken one by one."""
     taken, alone = [], Stepper.singly
 
-    def counted(self, rows, y, out, spread, start, stop):
+    def counted(self, rows, y, out, spread, start, stop, *more):
         taken.append(stop - start)
-        alone(self, rows, y, out, spread, start, stop)
+        alone(self, rows, y, out, spread, start, stop, *more)
 
     monkeypatch.setattr(Stepper, "singly", counted)
     return taken

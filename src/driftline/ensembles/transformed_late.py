@@ -75,9 +75,11 @@ class LateAnswers:
 
     def _ticket(self, row: int, x: Array, parts: list[Ticket], mark: int, kind: type[Ticket]) -> Ticket:
         if np.isnan(self.answers[row]):
-            return kind(x.copy(), mark)  # an incomplete row, as when it is asked alone
-        numbers = parts[1].numbers
-        numbers[0], numbers[3:5] = self._limits.hold(self.answers[row]), (self._limits.low, self._limits.high)
-        ticket = kind(x.copy(), mark, numbers, None, parts, parts[1].places)
-        ticket.scale = self._scale
+            ticket = kind(x.copy(), mark)  # an incomplete row, as when it is asked alone
+        else:
+            numbers = parts[1].numbers
+            numbers[0], numbers[3:5] = self._limits.hold(self.answers[row]), (self._limits.low, self._limits.high)
+            ticket = kind(x.copy(), mark, numbers, None, parts, parts[1].places)
+            ticket.scale = self._scale
+        ticket.at = parts[0].at
         return ticket
