@@ -40,7 +40,7 @@ MECHANISMS = {
     ),
     "undos": (
         r"(Undo|_Change|[Tt]ransaction|in_one_go|_uninterrupted|\.follow)$",
-        r"^serve\.(sqlite|postgres|store)|^files|^spark",
+        r"^serve\.(sqlite|postgres|store|replica)|^files|^spark",
     ),
     "scores": (r"(Scorer?|Scores|Measure|Baselines|KeyLog)$", r"^evaluate\.metrics\."),
 }

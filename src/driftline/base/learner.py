@@ -528,12 +528,13 @@ class Learner(Model, Saved):
 
     @property
     def _title(self) -> str:
-        """What people who read about the model call it: its class, or for a wrapper what it is made of."""
-        return type(self).__name__
+        """What people who read about the model call it."""
+        return self._traits.title or type(self).__name__
 
     def _takes(self, labels: Array) -> bool:
-        """Whether a core that replays late labels may be given these: it refuses those out of range itself."""
-        return True
+        """Whether a core that replays late labels may be given these; a native one refuses those out of range itself."""
+        takes = getattr(self._core, "takes_labels", None)
+        return takes is None or takes(labels)
 
     def _check_relations(self, values: dict[str, Any]) -> None:
         low, high = values["low"], values["high"]

@@ -59,6 +59,7 @@ class Traits:
         labels: the range of the labels that the form of the learner allows; None for any.
         answers: the range of all answers, if it may be narrower than that of the labels.
         label_words: what to say of a label beyond ``labels``, by the limit.
+        title: what a wrapper is made of, for people who read about it; empty for the name of the class.
         over_time: derives attributes of :class:`driftline.Run`, by name, from what the core's ``memory`` returned.
     """
 
@@ -85,6 +86,7 @@ class Traits:
     labels: Limits | None = None
     answers: Limits | None = None
     label_words: Mapping[float, str] = field(default_factory=lambda: _NO_WORDS)
+    title: str = ""
     over_time: Callable[[Array], dict[str, Array]] | None = None
 
     @property

@@ -76,7 +76,8 @@ class Transformed(Front):
     _shares_labels = False
 
     def _make_traits(self) -> Traits:
-        inner = self._base_learners()[0]._traits
+        inner, given = self._base_learners()[0]._traits, self.transformation
+        scale = given if isinstance(given, str) else "plain" if given is None else "transformed"
         return replace(
             super()._make_traits(),
             by_feature=False,
@@ -85,6 +86,7 @@ class Transformed(Front):
             can_reset=inner.can_reset,
             measured_apart=inner.measured_apart,
             answers=self._scale.limits,
+            title=f"{self._base_learners()[0]._title} ({scale})",
             over_time=inner.over_time,
         )
 
@@ -95,12 +97,6 @@ class Transformed(Front):
                 'Transformed: name the transformation of the labels, as in Transformed(Auto(), "log"): "log" for labels '
                 'above 0, "log1p" from 0 on, "sqrt" for counts, "logit" between 0 and 1, "asinh" for either sign'
             )
-
-    @property
-    def _title(self) -> str:
-        given = self.transformation
-        scale = given if isinstance(given, str) else "plain" if given is None else "transformed"
-        return f"{self._base_learners()[0]._title} ({scale})"
 
     def _copies_of_the_top(self) -> list[Learner]:
         return [ERRORS.clone()]
@@ -137,11 +133,6 @@ class Transformed(Front):
             place, shown, words = numbered(number, " in "), inputs.spell(value), self._scale.words(value)
             reason = f"the label is {shown}, {words}"
             raise RowRefusedError(f"{where}: y is {shown}{place}, {words}", number, of_label=True, reason=reason)
-
-    def _takes(self, labels: Array) -> bool:
-        known = labels[np.abs(labels) <= self._largest]
-        limits = self._scale.limits
-        return bool(((known >= limits.low) & (known <= limits.high)).all() and np.isfinite(self._scale.forward(known)).all())
 
     def _serve(self, status: Status, batch: Batch) -> None:
         self._learner("run")._serve(status, batch)
@@ -191,6 +182,11 @@ class _Transformed(ByErrors):
         return self.members[0]._weights
 
     # On the user's scale.
+
+    def takes_labels(self, labels: Array) -> bool:
+        """Whether all labels are in the domain."""
+        known, limits = labels[np.abs(labels) <= self.members[0]._largest], self.scale.limits
+        return bool(((known >= limits.low) & (known <= limits.high)).all() and np.isfinite(self.scale.forward(known)).all())
 
     def _answers(self, z: Array, errors: Array) -> Array:
         """The means for predictions z, each from its own errors, (rows, errors)."""
