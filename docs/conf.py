@@ -54,6 +54,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "driftline"
 html_static_path = ["_static"]
 html_css_files = ["driftline.css"]
+html_js_files = ["driftline.js"]  # the copy button: thirty lines rather than another extension
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_theme_options = {
     "header_links_before_dropdown": 6,
