@@ -97,6 +97,14 @@ def test_other_features_known_ahead_come_with_the_next_rows():
         f.forecast(6)
 
 
+def test_what_is_known_ahead_is_what_was_given_when_it_starts_afresh():
+    days = pd.date_range("2023-01-01", periods=60, freq="D")
+    frame = pd.DataFrame({"promo": np.arange(60) % 5 == 0, "load": np.sin(np.arange(60.0))})
+    f = dl.Forecaster(Calendar() | dl.RLS(), 5, known=["promo"]).fit(frame["load"], frame, times=days)
+    assert (f.known, f.clone().known) == (["promo", "time"], ["promo"])
+    assert f.fit(frame["load"], frame).known == ["promo"]
+
+
 def refused(index, words, **options):
     with pytest.raises(ValueError, match=words):
         dl.Forecaster(dl.RLS(), 2).fit(np.arange(float(len(index))), times=index, **options)

@@ -548,7 +548,7 @@ class Forecaster(Saved):
     def clone(self) -> Forecaster:
         """A forecaster with the same parameters that has learned nothing."""
         return Forecaster(
-            self._learner.clone(), self._steps, self.known, smoothing=self._given_smoothing, seasons=self._seasons
+            self._learner.clone(), self._steps, self._known.given, smoothing=self._given_smoothing, seasons=self._seasons
         )
 
     def __getstate__(self) -> dict[str, Any]:

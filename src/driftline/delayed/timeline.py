@@ -290,8 +290,8 @@ def _uneven(local: Array, utc: Array, where: str) -> str:
     return (
         f"{where}: rows must be evenly spaced in time, but row {row} ({_spell(local[row])}) comes "
         f"{_duration(int(steps[row - 1]))} after the row before, and most others {_duration(usual)}; insert rows without a "
-        'label where some are missing, such as with frame.asfreq(), and set missing="mean"; or pass the labels alone, '
-        "y.to_numpy()"
+        'label where some are missing, such as with frame.asfreq(), and set missing="mean"; or pass rows without times: '
+        "y.to_numpy(), X.reset_index(drop=True)"
         f"{hint}"
     )
 
