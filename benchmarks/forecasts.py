@@ -156,7 +156,7 @@ def measure(series: Series, folder: Path) -> dict[str, Measured]:
 def table(title: str, all_series: list[Series], found: dict[str, dict[str, Measured]]) -> Table:
     """Each method compared with ours: errors divided by ours, so numbers above 1 are worse."""
     rows: list[tuple[Cell, ...]] = []
-    for name in dict.fromkeys(name for one in found.values() for name in one):
+    for name in dict.fromkeys(name for one in all_series for name in found[one.name]):
         names = [one.name for one in all_series if name in found[one.name]]
         error, score, coverage, seconds = np.array([found[one][name] for one in names]).T
         ahead = [f"{(ratio < 0.98).mean():.0%}" for ratio in (error, score)]
