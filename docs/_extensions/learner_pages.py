@@ -12,7 +12,8 @@ from driftline.base.registry import learners, summary_of
 INDEX = """\
 # Learners
 
-Each learner has a page; the [start page](../index.md#which-learner) groups them by when to use them. d is the number of features, including the constant one. All learners have the same methods: see
+Each learner has a page; the [start page](../index.md#which-learner) groups them by when to use
+them. d is the number of features, including the constant one. All learners have the same methods: see
 {{py:class}}`driftline.Learner`.
 
 | learner | what it does | cost a row |

@@ -340,3 +340,20 @@ def test_ends_in_the_wrong_order_are_refused():
         interval_score([0, 2], [1, 1], [0.5, 0.5], 0.9)
     with pytest.raises(ValueError, match="the quantiles of row 0 must not decrease"):
         crps([[1.0, 0.5]], [0.1, 0.9], [1.0])
+
+
+def test_a_metric_of_ones_own_names_a_column_or_computes_its_value():
+    class Bias(evaluate.Metric):
+        name, title, mean_of = "bias", "mean error", "error"
+
+        def columns(self, rows):
+            return {"error": rows.error}
+
+    class Unfinished(Bias):
+        mean_of = ""
+
+    X, y = dl.streams.Rotating(noise=0.1, seed=0).take(300)
+    found = evaluate.prequential(dl.RLS(), (X, y), metrics=[Bias()]).totals["RLS"]["bias"]
+    assert found == pytest.approx(dl.RLS().run(X, y).errors.mean(), rel=1e-12)
+    with pytest.raises(NotImplementedError, match="Unfinished: name a column in mean_of"):
+        evaluate.prequential(dl.RLS(), (X, y), metrics=[Unfinished()])

@@ -127,7 +127,7 @@ class Metric:
         it.
         """
         if not self.mean_of:
-            raise NotImplementedError
+            raise NotImplementedError(f"{type(self).__name__}: name a column in mean_of, or write value")
         return sums[self.mean_of] / (sums[self.among] if self.among else count)
 
     def check_labels(self, least: float, largest: float) -> None:
