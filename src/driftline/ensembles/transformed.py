@@ -121,11 +121,8 @@ class Transformed(Front):
         with self._guard.closure():
             z = self._scale.forward(labels)
         inside = np.isfinite(z) & (np.abs(labels) <= self._largest)
-        in_order = z[inside][np.argsort(labels[inside])]
-        if len(in_order) and (np.diff(in_order) < -1e-9 * np.ptp(in_order)).any():  # by more than rounding
-            raise ValueError(f"{where}: forward must increase with the label, or intervals would be upside down")
         if not self._scale.is_named and inside.any():
-            self._check_inverse(labels[inside], z[inside], where)
+            self._check_functions(labels[inside], z[inside], where)
         outside = (np.abs(labels) <= self._largest) & ~np.isfinite(z)
         if outside.any():
             row = int(np.argwhere(outside)[0][0])
@@ -137,8 +134,11 @@ class Transformed(Front):
     def _serve(self, status: Status, batch: Batch) -> None:
         self._learner("run")._serve(status, batch)
 
-    def _check_inverse(self, labels: Array, z: Array, where: str) -> None:
-        """Raises ValueError unless the user's inverse undoes forward, up to rounding."""
+    def _check_functions(self, labels: Array, z: Array, where: str) -> None:
+        """Raises ValueError unless the user's forward increases and inverse undoes it, up to rounding."""
+        in_order = z[np.argsort(labels)]
+        if (np.diff(in_order) < -1e-9 * np.ptp(in_order)).any():
+            raise ValueError(f"{where}: forward must increase with the label, or intervals would be upside down")
         with self._guard.closure():
             back = self._scale.inverse(z)
         wrong = np.abs(back - labels) > _ROUNDING * np.maximum(np.abs(labels), np.ptp(labels))
@@ -214,6 +214,11 @@ class _Transformed(ByErrors):
         """A label as the learner gets it; None if Python must read it or the weight."""
         z = self._transformed(np.array([y]))[0] if is_weight(weight) and isinstance(y, float) else np.nan
         return float(z) if abs(z) <= self.members[0]._largest else None
+
+    def _with(self, z: Array, predicted: Array) -> Array:
+        """The last errors, then those of these predictions."""
+        with np.errstate(over="ignore"):
+            return np.append(self._errors, clipped(z - predicted))
 
     def _keep(self, error: float) -> None:
         self._errors = np.append(self._errors, clipped(error))[-_KEPT:]
@@ -306,7 +311,7 @@ class _Transformed(ByErrors):
         counted = learned.copy()
         if not informed and learned.any():
             counted[learned.argmax()] = False
-        errors = np.append(self._errors, clipped((predicted if z is None else z)[counted] - predicted[counted]))
+        errors = self._with((predicted if z is None else z)[counted], predicted[counted])
         ends = len(self._errors) + np.append(0, np.cumsum(counted))
         out.predictions[:] = self._in_turn(predicted, errors, ends[:-1])
         self._errors = errors[-_KEPT:]
@@ -357,7 +362,7 @@ class _Transformed(ByErrors):
         before = np.maximum(np.arange(asked, rows.asked) - delay, told) - told  # how many of these each new row knew
         rows.informed = np.append(rows.informed, self.rows + np.append(0, np.cumsum(learned))[before] > 0)
         counted = learned & rows.informed[done]
-        errors = np.append(self._errors, clipped(z[done][counted] - rows.predicted[done][counted]))
+        errors = self._with(z[done][counted], rows.predicted[done][counted])
         ends = len(self._errors) + np.append(0, np.cumsum(counted))
         rows.answers = np.append(rows.answers, self._in_turn(own.predictions[new], errors, ends[before]))
         self._errors = errors[-_KEPT:]
