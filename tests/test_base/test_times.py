@@ -492,3 +492,39 @@ def test_an_index_of_times_is_the_time_of_a_frames_rows(zone):
     np.testing.assert_array_equal(dl.RLS(half_life="20h").run(frame, Y).predictions, expected.predictions)
     plain = dl.RLS().run(frame, Y)
     np.testing.assert_array_equal(plain.predictions, dl.RLS().run(X, Y).predictions)
+
+
+def test_a_classifier_goes_by_the_clock_in_a_loop_as_in_a_table():
+    """Also for the row that brings a class, whose learner begins then."""
+    labels = np.array(["a", "b", "c"])[RNG.integers(3, size=60)]
+    table, singly, said = dl.Classifier(dl.RLS(half_life=10.0)), dl.Classifier(dl.RLS(half_life=10.0)), []
+    run = table.run(X[:60], labels, times=TIMES[:60])
+    for x, label, at in zip(X[:60], labels, TIMES, strict=False):
+        said.append(singly.predict_one(x, at=at))
+        singly.learn_one(x, label, at=at)
+    assert said == run.predictions.tolist()
+    assert singly.predict_proba_one(X[60]) == pytest.approx(table.predict_proba_one(X[60]), rel=1e-9)
+
+
+@pytest.mark.parametrize("at", [pd.NaT, np.datetime64("NaT"), math.nan, math.inf])
+def test_a_row_whose_time_is_missing_is_refused(at):
+    model = dl.RLS(half_life=1.0 if isinstance(at, float) else "1h")
+    with pytest.raises(ValueError, match=r"RLS.learn_one: at is (NaN|inf).*; a row without a time cannot be placed"):
+        model.learn_one(X[0], Y[0], at=at)
+
+
+def test_a_half_life_may_change_but_not_to_another_kind_of_times():
+    model = dl.RLS(half_life=10.0).fit(X, Y, times=TIMES)
+    model.set_params(half_life=5.0)
+    with pytest.raises(ValueError, match="half_life is '6h', but the times are numbers"):
+        model.set_params(half_life="6h")
+    assert model.half_life == 5.0
+    model.learn_one(X[0], Y[0], at=TIMES[-1] + 1)
+
+
+def test_the_certificate_gives_no_bound_that_is_proven_for_equal_steps():
+    by_rows, by_clock = dl.LASER(drift_cost=50.0), dl.LASER(drift_cost=50.0, per=1.0)
+    assert by_rows.fit(X, Y).certificate().bound is not None
+    found = by_clock.fit(X, Y, times=TIMES).certificate()
+    assert found.bound is None
+    assert not found.conditions["the same time passes before each row"]

@@ -135,7 +135,7 @@ class Learner(Model, Saved):
         """
         if at is not None:
             with self._asked_at(at, "predict_one"):
-                return self.predict_one(x)
+                return Learner.predict_one(self, x)  # not a subclass's, which has called this
         core = self._direct if self._columns is None else None
         if core is not None:
             prediction: float | None = core.predict(x)  # an array if rows have several labels
@@ -161,7 +161,7 @@ class Learner(Model, Saved):
         """
         if at is not None:
             with self._asked_at(at, "predict_interval"):
-                return self.predict_interval(x, level)
+                return Learner.predict_interval(self, x, level)
         where = f"{type(self).__name__}.predict_interval"
         place = as_level(level, where)
         self._require_one_label(where, "intervals")
@@ -198,7 +198,7 @@ class Learner(Model, Saved):
         """
         if at is not None:
             with self._asked_at(at, "predict_quantiles"):
-                return self.predict_quantiles(x, levels)
+                return Learner.predict_quantiles(self, x, levels)
         where = f"{type(self).__name__}.predict_quantiles"
         wanted = of_levels(levels, where)
         if is_block(x):
@@ -306,7 +306,7 @@ class Learner(Model, Saved):
         """
         if at is not None:
             with self._asked_at(at, "ask"):
-                made = self.ask(x, delay)
+                made = Learner.ask(self, x, delay)
                 made.at = self._at
                 return made
         if delay is not None and not (type(delay) is int and 0 <= delay < _LONGEST_DELAY):

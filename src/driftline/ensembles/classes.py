@@ -58,6 +58,7 @@ class ClassState(Composite):
             self.members.append(copy.deepcopy(self.members[0]))
         if self.known > 2:
             self._add_member()
+        self.at = self.at  # for the new members too
 
     def meet(self, row: Array) -> None:
         """Initialises whatever depends on the first row."""

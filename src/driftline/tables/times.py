@@ -16,6 +16,7 @@ from driftline.tables.inputs import Array
 
 NUMBER, UTC, LOCAL = "numbers", "times with a zone", "times without a zone"
 _EPOCH = datetime(1970, 1, 1)
+_PIECE = 8192  # whose copies stay in the cache
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -58,9 +59,9 @@ def time_of(at: Any, where: str) -> tuple[str, float]:
     elif type(at) in (float, int):
         kind, found = NUMBER, float(at)
     elif isinstance(at, datetime):
-        offset = at.utcoffset()
-        local = at.replace(tzinfo=None) - (offset or timedelta())
         try:
+            offset = at.utcoffset()
+            local = at.replace(tzinfo=None) - (offset or timedelta())
             kind, found = LOCAL if offset is None else UTC, float((local - _EPOCH) // _MICROSECOND)
         except (TypeError, ValueError):  # pandas' NaT is a datetime
             kind, found = LOCAL, math.nan
@@ -111,14 +112,15 @@ def _of_series(series: Any, where: str, what: str) -> tuple[Array, str]:
 
 
 def _of_moments(values: Array, kind: str, where: str, what: str) -> Times:
-    if values.dtype.str != "<M8[ns]":
-        values = values.astype("datetime64[us]")
-    whole = values.view(np.int64)
-    if whole.size and whole.min() == MISSING:
-        _require_known(np.where(whole == MISSING, np.nan, 0.0), where, what, 0)
-    if values.dtype.str == "<M8[ns]":
-        whole = whole // 1000  # faster than by a cast
-    return Times(kind, whole.astype(np.float64))
+    at = np.empty(len(values))
+    for start in range(0, len(values), _PIECE):
+        piece = values[start : start + _PIECE]
+        nanoseconds = piece.dtype.str == "<M8[ns]"
+        whole = (piece if nanoseconds else piece.astype("datetime64[us]")).view(np.int64)
+        if whole.min() == MISSING:
+            _require_known(np.where(whole == MISSING, np.nan, 0.0), where, what, start)
+        at[start : start + _PIECE] = whole // 1000 if nanoseconds else whole  # faster than by a cast
+    return Times(kind, at)
 
 
 def _of_objects(values: Array, rows: int, where: str, what: str) -> Times:
