@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import driftline as dl
+from driftline.features import Calendar
 from tests.cases import for_each
 
 from .test_pooled import panel
@@ -97,3 +98,16 @@ def test_a_refused_call_changes_nothing():
         with pytest.raises(error, match=words):
             call()
     assert f.to_bytes() == before
+
+
+def test_a_calendar_reads_the_times_of_each_keys_rows():
+    days = pd.date_range("2024-01-01", periods=60, freq="D")
+    frame, y = pd.DataFrame({"day": days}), np.where(days.day_of_week == 6, 1.0, 5.0)
+    f = dl.FleetForecaster(dl.Fleet(Calendar() | dl.Ridge()), steps=2)
+    for day in range(58):
+        f.run(["a", "b"], frame.iloc[[day, day]], [y[day], -y[day]])
+    alone = dl.Forecaster(Calendar() | dl.Ridge(), steps=2)
+    alone.run(frame[:58], y[:58])
+    same = alone.forecast(frame[58:]).predictions
+    np.testing.assert_allclose(f.forecast("a", frame[58:]).predictions, same, rtol=1e-9)
+    np.testing.assert_allclose(f.forecast("b", frame[58:]).predictions, -same, rtol=1e-9)
