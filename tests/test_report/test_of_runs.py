@@ -298,7 +298,7 @@ def test_every_learner_has_a_report(tmp_path, name):
     run = model.run(X[:, :3] / 30, y / 100, level=0.9, weights_every=20 if model._traits.by_feature else None)
     run.report(tmp_path / "report.html", X[:, :3] / 30, model=model)
     text = read((tmp_path / "report.html").read_text())
-    assert f"{type(model).__name__} following y" in text
+    assert f"{model._title} following y" in text
     assert ("weight at the end" in text) == model._traits.by_feature
     run.report(tmp_path / "report.html", model=model)
     text = read((tmp_path / "report.html").read_text())
