@@ -9,9 +9,6 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from driftline.tables.inputs import as_number
-from driftline.tables.kinds import DATE, is_missing, of_value
-
 Row = Mapping[str, Any]
 
 
@@ -140,6 +137,9 @@ def _value(value: Any) -> str | float | None:
     """A feature as JSON, as ``learn_one`` reads it: local times in ISO 8601, durations in seconds, null for a gap."""
     if isinstance(value, str):
         return value
+    from driftline.tables.inputs import as_number  # here, because NumPy would slow down the start of the command line
+    from driftline.tables.kinds import DATE, is_missing, of_value
+
     if is_missing(value):
         return None
     kind = getattr(getattr(value, "dtype", None), "kind", "")
