@@ -105,6 +105,19 @@ def test_what_is_known_ahead_is_what_was_given_when_it_starts_afresh():
     assert f.fit(frame["load"], frame).known == ["promo"]
 
 
+def test_an_index_with_gaps_counts_rows_unless_a_calendar_reads_it():
+    """Trading days: there are holidays among the weekdays."""
+    index = pd.bdate_range("2023-01-02", periods=200).delete([50, 120])
+    prices = pd.Series(np.random.default_rng(0).normal(size=198).cumsum(), index=index)
+    with pytest.warns(dl.DriftlineWarning, match="evenly spaced .* rows are counted, and forecasts have no times"):
+        found = dl.Forecaster(dl.RLS(), 3).fit(prices).update(prices[-5:]).forecast()
+    assert found.times is None
+    plain = dl.Forecaster(dl.RLS(), 3).fit(prices.to_numpy()).update(prices[-5:].to_numpy()).forecast()
+    assert np.array_equal(found.predictions, plain.predictions)
+    with pytest.raises(ValueError, match="evenly spaced"):
+        dl.Forecaster(Calendar() | dl.RLS(), 3).fit(prices)
+
+
 def refused(index, words, **options):
     with pytest.raises(ValueError, match=words):
         dl.Forecaster(dl.RLS(), 2).fit(np.arange(float(len(index))), times=index, **options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -24,7 +25,7 @@ from driftline.delayed.stepper import Stepper, is_whole, waiting_of, whole_rows
 from driftline.delayed.timeline import Timeline, read_times, times_of
 from driftline.delayed.undo import Undo
 from driftline.ensembles.auto import Auto
-from driftline.errors import ModelFileError, not_fitted
+from driftline.errors import DriftlineWarning, ModelFileError, not_fitted
 from driftline.features.pipeline import Pipeline
 from driftline.storage import codec
 from driftline.storage.model_file import Saved
@@ -384,7 +385,12 @@ class Forecaster(Saved):
         if found is not None and timeline is not None:
             timeline.require_next(found, self._rows, where)
         elif found is not None and not self._rows and (rows > 1 or self._reads_times):
-            timeline = Timeline.of(found, where)
+            try:
+                timeline = Timeline.of(found, where)
+            except ValueError as error:
+                if times is not None or self._reads_times:
+                    raise
+                warnings.warn(f"{error}. Until then, rows are counted, and forecasts have no times", DriftlineWarning, 3)
         X = np.empty((rows, 0)) if X is None else X
         if timeline is not None and self._reads_times:
             X = given.with_times(X, self._time_name(timeline), timeline.column(self._rows, rows), where)
