@@ -15,7 +15,7 @@ from tests.reference.losses import ON_SIGNS
 from tests.streams import Array, drifting, loop, signs, with_ones
 
 DIMENSIONS = {True: [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33], False: [1, 4, 33]}  # the intercept is one more weight
-OF_THE_INTERFACE = {"intercept", "dtype", "missing", "low", "high"}
+OF_THE_INTERFACE = {"intercept", "dtype", "missing", "low", "high", "half_life", "per", "late_rows"}  # times: test_times.py
 PRECISE = {name: reference for name, reference in REFERENCES.items() if reference.precise is not None}
 
 

@@ -230,7 +230,7 @@ def of_columns(
 def is_block(x: Any) -> bool:
     """Whether this holds rows rather than being one row. A sparse matrix holds rows."""
     if isinstance(x, list | tuple):
-        return bool(x) and (isinstance(x[0], Mapping) or np.ndim(x[0]) > 0)
+        return any(isinstance(first, Mapping) or np.ndim(first) > 0 for first in x[:1])
     return isinstance(x, RowBlock) or (not isinstance(x, Mapping) and len(getattr(x, "shape", ())) > 1)
 
 
@@ -245,7 +245,7 @@ def as_block(X: Any, where: str) -> RowBlock:
             return RowBlock(inputs.to_be_dense(X, where, "X"), SPARSE, where=where).require_values()
         if hasattr(type(X), "columns") or hasattr(type(X), "column_names"):
             return _of_frame(X, where).require_values()
-        if isinstance(X, Mapping) or (isinstance(X, list | tuple) and X and isinstance(X[0], Mapping)):
+        if isinstance(X, Mapping) or (isinstance(X, list | tuple) and any(isinstance(x, Mapping) for x in X[:1])):
             what = "a mapping" if isinstance(X, Mapping) else "a list of mappings"
             raise ValueError(f"{where}: X must be an array or a frame, got {what}; pandas.DataFrame(X) makes a frame of it")
         X = inputs.as_array(X, where, "X")
