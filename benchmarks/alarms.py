@@ -128,7 +128,7 @@ def _list_of_delays(
 
 @cache
 def _errors(model: str, kind: str, every: int, seed: int) -> Array:
-    """The errors of a model on a stream that changes every so many rows. The noise has a deviation of 0.5 at first."""
+    """The errors of a model on a stream that changes at regular intervals. The noise has a deviation of 0.5 at first."""
     rows = every * (CHANGES_EACH + 1)
     rng = np.random.default_rng([seed, every])
     odd = np.arange(rows) // every % 2 == 1

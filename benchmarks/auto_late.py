@@ -1,6 +1,6 @@
 """Auto with late labels: ``python -m benchmarks.auto_late DIR``, on the files that DIR/INDEX.md lists.
 
-Labels come ``--delay`` rows late: those of so many rows before a predicted one are missing. The figures are mean squared
+Labels come ``--delay`` rows late: those of as many rows before a predicted one are missing. The figures are mean squared
 errors from row 101 + delay on, divided by Auto's: above 1, Auto is better. The baseline is the best in hindsight of the last
 known label and the labels 24, 48 and 168 rows before the predicted row. If DIR has a ``rivals.json`` with the errors of
 boosted trees by file and horizon, which is delay + 1, the table shows them too. Needs only driftline.

@@ -3,8 +3,8 @@
     python -m benchmarks.flights [--picture FILE]
 
 Each row is predicted before its label is seen. LightGBM (the default settings, texts as its categories) and ridge regression
-(texts one-hot) are refitted every so many rows on the latest ones; both get hour, weekday and day of the year, as Auto
-makes them. Errors count from row 1,000 on. LightGBM is left out if it is not installed.
+(texts one-hot) are refitted every 100 or 500 rows, most of them on the last 5,000; both get hour, weekday and day of
+the year, as Auto makes them. Errors count from row 1,000 on. LightGBM is left out if it is not installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Forecasts of many series, one a key: ``python -m benchmarks.forecasts_many [--series N]``.
 
 Needs the packages of ``requirements-forecasts.txt``: ``make .venv-forecasts/ready``. Monthly sales of shops that share their
-season and part of their trend, with levels and noise of their own: 60 months each, of which the last 12 are forecast once.
+season and part of their trend, with levels and noise of their own. Each has 60 months; the last 12 are forecast once.
 Prints how many series each method forecasts a second of processor time, its errors in units of those of the last season, and
 its interval scores. A Forecaster of each series takes all of them, the slower methods the first few. The two fleets learn
 all of these together, month by month.
